@@ -1,1 +1,10 @@
-//! (place in the flow)
+//! `session`: a cell in, events out.
+//!
+//! Place in the flow: `repl` and `kernel` hand in the text of a cell and render the [`Event`]s that
+//! come back; `cells` parses, checks and runs the text over `array`; `runtime` holds the device.
+//! This crate owns commands (`%mode`, …), history, outputs and the memory report. It knows neither
+//! Jupyter nor a terminal: everything it says is plain data.
+
+pub mod event;
+
+pub use event::*;

@@ -1,0 +1,271 @@
+//! `Func`: one traced program in SSA form.
+
+use crate::dtype::{DType, Literal};
+use crate::fault::{Fault, Span};
+use crate::primitive::Op;
+use crate::shape::Shape;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The type of a value: `f32[4,3]`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Type {
+    pub dtype: DType,
+    pub shape: Shape,
+}
+
+impl Type {
+    pub fn new(dtype: DType, shape: impl Into<Shape>) -> Type {
+        Type { dtype, shape: shape.into() }
+    }
+
+    /// Bytes of the dense array; saturates, since a type may be asked about before it is refused.
+    pub fn bytes(&self) -> u64 {
+        match self.shape.checked_elements() {
+            Some(n) => (n as u64).saturating_mul(self.dtype.size() as u64),
+            None => u64::MAX,
+        }
+    }
+}
+
+impl fmt::Display for Type {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)
+    }
+}
+
+/// A value of one `Func`: an index into its types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Value(pub u32);
+
+impl Value {
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A static parameter of an equation: the closed list of formats.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Param {
+    Bool(bool),
+    Int(i64),
+    Ints(Vec<i64>),
+    Literal(Literal),
+    DType(DType),
+    Shape(Shape),
+    Text(String),
+    Func(Arc<Func>),
+}
+
+impl Hash for Param {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::mem::discriminant(self).hash(state);
+        match self {
+            Param::Bool(v) => v.hash(state),
+            Param::Int(v) => v.hash(state),
+            Param::Ints(v) => v.hash(state),
+            Param::Literal(v) => v.hash(state),
+            Param::DType(v) => v.hash(state),
+            Param::Shape(v) => v.hash(state),
+            Param::Text(v) => v.hash(state),
+            Param::Func(v) => v.hash(state),
+        }
+    }
+}
+
+/// The static parameters of an equation, in the order the op gives them.
+#[derive(Clone, Debug, PartialEq, Hash, Default)]
+pub struct Params(Vec<(String, Param)>);
+
+impl Params {
+    pub fn new() -> Params {
+        Params::default()
+    }
+
+    pub fn with(mut self, name: impl Into<String>, param: Param) -> Params {
+        self.0.push((name.into(), param));
+        self
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Param> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, p)| p)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Param)> {
+        self.0.iter().map(|(n, p)| (n.as_str(), p))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub fn int(&self, name: &str) -> Option<i64> {
+        match self.get(name) {
+            Some(Param::Int(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name), Some(Param::Bool(true)))
+    }
+
+    pub fn ints(&self, name: &str) -> Option<&[i64]> {
+        match self.get(name) {
+            Some(Param::Ints(v)) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn literal(&self, name: &str) -> Option<Literal> {
+        match self.get(name) {
+            Some(Param::Literal(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
+    pub fn dtype(&self, name: &str) -> Option<DType> {
+        match self.get(name) {
+            Some(Param::DType(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
+    pub fn shape(&self, name: &str) -> Option<&Shape> {
+        match self.get(name) {
+            Some(Param::Shape(v)) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Param::Text(v)) => Some(v),
+            _ => None,
+        }
+    }
+
+    pub fn func(&self, name: &str) -> Option<&Arc<Func>> {
+        match self.get(name) {
+            Some(Param::Func(v)) => Some(v),
+            _ => None,
+        }
+    }
+}
+
+/// One application of an op.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Eqn {
+    pub op: Op,
+    pub params: Params,
+    pub inputs: Vec<Value>,
+    pub outputs: Vec<Value>,
+    /// Where the user wrote it; not part of the identity of the program.
+    pub span: Option<Span>,
+}
+
+/// A program: parameters in, results out, equations in between in order of execution.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Func {
+    pub name: String,
+    pub params: Vec<Value>,
+    pub eqns: Vec<Eqn>,
+    pub results: Vec<Value>,
+    /// The type of every value, indexed by [`Value`].
+    pub types: Vec<Type>,
+}
+
+impl Func {
+    pub fn ty(&self, value: Value) -> &Type {
+        &self.types[value.index()]
+    }
+
+    pub fn param_types(&self) -> Vec<Type> {
+        self.params.iter().map(|&p| self.ty(p).clone()).collect()
+    }
+
+    pub fn result_types(&self) -> Vec<Type> {
+        self.results.iter().map(|&r| self.ty(r).clone()).collect()
+    }
+}
+
+/// The hash is the compile cache's key: names and spans do not count, structure and types do.
+impl Hash for Func {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.params.hash(state);
+        self.results.hash(state);
+        self.types.hash(state);
+        for eqn in &self.eqns {
+            eqn.op.name().hash(state);
+            eqn.params.hash(state);
+            eqn.inputs.hash(state);
+            eqn.outputs.hash(state);
+        }
+    }
+}
+
+/// Builds a [`Func`] front to back, applying each op's shape rule.
+#[derive(Debug)]
+pub struct FuncBuilder {
+    func: Func,
+}
+
+impl FuncBuilder {
+    pub fn new(name: impl Into<String>) -> FuncBuilder {
+        FuncBuilder {
+            func: Func {
+                name: name.into(),
+                params: Vec::new(),
+                eqns: Vec::new(),
+                results: Vec::new(),
+                types: Vec::new(),
+            },
+        }
+    }
+
+    fn value(&mut self, ty: Type) -> Value {
+        self.func.types.push(ty);
+        Value(self.func.types.len() as u32 - 1)
+    }
+
+    /// A new parameter, behind those there are.
+    pub fn param(&mut self, ty: Type) -> Value {
+        let value = self.value(ty);
+        self.func.params.push(value);
+        value
+    }
+
+    pub fn ty(&self, value: Value) -> &Type {
+        self.func.ty(value)
+    }
+
+    /// Appends `op(inputs)`; its results.
+    ///
+    /// # Errors
+    /// The fault of the op's shape rule; the program is unchanged then.
+    pub fn push(
+        &mut self,
+        op: Op,
+        params: Params,
+        inputs: &[Value],
+        span: Option<Span>,
+    ) -> Result<Vec<Value>, Fault> {
+        let types: Vec<Type> = inputs.iter().map(|&v| self.ty(v).clone()).collect();
+        let results = op.infer(&types, &params)?;
+        let outputs: Vec<Value> = results.into_iter().map(|ty| self.value(ty)).collect();
+        self.func.eqns.push(Eqn {
+            op,
+            params,
+            inputs: inputs.to_vec(),
+            outputs: outputs.clone(),
+            span,
+        });
+        Ok(outputs)
+    }
+
+    pub fn finish(mut self, results: Vec<Value>) -> Func {
+        self.func.results = results;
+        self.func
+    }
+}

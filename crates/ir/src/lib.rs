@@ -1,0 +1,34 @@
+//! `ir`: programs as data.
+//!
+//! Place in the flow: `ops` defines primitives against the traits here, `array` traces cells into
+//! [`Func`]s, `compiler` turns a `Func` into a [`Program`] of kernel images, `device` runs the images,
+//! `runtime` implements [`Engine`]. What comes in: nothing. What goes out: the types every other
+//! crate agrees on, one text form that prints and parses, a verifier, and the interpreter, whose
+//! slow, obvious meaning decides when two back ends differ.
+//!
+//! Absent on purpose: devices, allocators, IO, clocks, globals, and any list of ops. This crate is
+//! std only, so that the prelude of compiled cells builds without a registry.
+
+pub mod dtype;
+pub mod engine;
+pub mod fault;
+pub mod func;
+pub mod half;
+pub mod kernel;
+pub mod lowering;
+pub mod primitive;
+pub mod scalar;
+pub mod shape;
+
+pub use dtype::{DType, Literal};
+pub use engine::{
+    Argument, BufferId, CompileKind, CompileRequest, Engine, ExecutableId, Explanation,
+    MemoryAnalysis, MemoryFigures, Origin, ScopeFigures,
+};
+pub use fault::{Fault, FaultKind, Span};
+pub use func::{Eqn, Func, FuncBuilder, Param, Params, Type, Value};
+pub use kernel::{Kernel, Program};
+pub use lowering::{Lowering, ReduceKind};
+pub use primitive::{Op, Primitive};
+pub use scalar::{Inst, Reg, ScalarOp, ScalarProgram};
+pub use shape::Shape;

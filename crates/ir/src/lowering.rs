@@ -1,0 +1,72 @@
+//! The closed set of loop classes that an op may mean. Passes match on these, never on op names.
+
+use crate::dtype::Literal;
+use crate::func::Func;
+use crate::scalar::ScalarProgram;
+use std::sync::Arc;
+
+/// How elements along reduced axes combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReduceKind {
+    Sum,
+    Prod,
+    /// Propagates NaN.
+    Max,
+    /// Propagates NaN.
+    Min,
+    Any,
+    All,
+    /// Position (i32) of the first maximum; the first NaN wins. Exactly one axis.
+    ArgMax,
+    /// Position (i32) of the first minimum; the first NaN wins. Exactly one axis.
+    ArgMin,
+}
+
+/// What an op means as loops over dense row-major arrays. `out` is the result's type from `infer`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lowering {
+    /// `out[i] = program(inputs broadcast to out, at i)`. `Inst::Input(k)` is operand k at i;
+    /// `Inst::Gather` may index an operand; `Inst::Index(axis)` is the coordinate of i. Fill, iota
+    /// and random bits are programs without inputs.
+    Elementwise(ScalarProgram),
+    /// `out = reduce(input 0 over axes)`; axes ascending. Whether the result keeps the axes as
+    /// extent 1 is seen from the result's type only: the data is the same.
+    Reduce { kind: ReduceKind, axes: Vec<usize> },
+    /// `out[i] = input0[offset + Σ i_axis · strides[axis]]` in elements of the dense input: reads
+    /// only. Transpose, broadcast, slice (with steps) and flip.
+    View { offset: usize, strides: Vec<isize> },
+    /// Same elements in the same order, another shape: never moves data.
+    Reshape,
+    /// Inputs one behind the other along `axis`.
+    Concatenate { axis: usize },
+    /// Input 0 surrounded by input 1 (a scalar): `low[axis]` elements before; the result's type
+    /// says how many behind.
+    Pad { low: Vec<usize> },
+    /// `out[i] = input0[start + i]`; inputs 1.. are the i32 scalar starts per axis, clamped so
+    /// that the window stays inside.
+    DynamicSlice,
+    /// Input 0 with input 1 written at the i32 scalar starts (inputs 2..), clamped likewise.
+    DynamicUpdateSlice,
+    /// Batched contraction; the result's axes are batch, then lhs free, then rhs free axes.
+    Dot(DotAxes),
+    /// Inlined by the compiler: the inputs are the function's arguments.
+    Call(Arc<Func>),
+    /// The value itself under a name that passes keep (identity barrier).
+    Identity,
+}
+
+/// Which axes of the two operands of a dot belong together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct DotAxes {
+    pub lhs_batch: Vec<usize>,
+    pub rhs_batch: Vec<usize>,
+    pub lhs_contract: Vec<usize>,
+    pub rhs_contract: Vec<usize>,
+}
+
+impl Lowering {
+    /// A constant everywhere.
+    pub fn fill(value: Literal) -> Lowering {
+        Lowering::Elementwise(ScalarProgram::constant(value))
+    }
+}

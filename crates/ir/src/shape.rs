@@ -1,0 +1,110 @@
+//! Shapes: dense, row-major, NumPy's broadcasting.
+
+use std::fmt;
+use std::ops::Deref;
+
+/// The extent of every dimension, outermost first; `[]` is a scalar.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Shape(Vec<usize>);
+
+impl Shape {
+    pub fn new(dims: impl Into<Vec<usize>>) -> Shape {
+        Shape(dims.into())
+    }
+
+    /// The shape of a scalar, `[]`.
+    pub fn scalar() -> Shape {
+        Shape(Vec::new())
+    }
+
+    pub fn dims(&self) -> &[usize] {
+        &self.0
+    }
+
+    pub fn rank(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The number of elements, or `None` when it does not fit in `usize`.
+    pub fn checked_elements(&self) -> Option<usize> {
+        if self.0.contains(&0) {
+            return Some(0);
+        }
+        self.0.iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+    }
+
+    /// The number of elements; a shape that made it into a verified `Func` always fits.
+    pub fn elements(&self) -> usize {
+        self.checked_elements().unwrap_or(usize::MAX)
+    }
+
+    /// Row-major strides in elements.
+    pub fn strides(&self) -> Vec<usize> {
+        let mut strides = vec![1; self.rank()];
+        for axis in (1..self.rank()).rev() {
+            strides[axis - 1] = strides[axis] * self.0[axis];
+        }
+        strides
+    }
+
+    /// NumPy's broadcast of two shapes, or `None` when a pair of extents neither agrees nor holds a 1.
+    pub fn broadcast(&self, other: &Shape) -> Option<Shape> {
+        let rank = self.rank().max(other.rank());
+        let extent =
+            |s: &Shape, i: usize| (i + s.rank()).checked_sub(rank).map_or(1, |axis| s.0[axis]);
+        let dims: Option<Vec<usize>> = (0..rank)
+            .map(|i| match (extent(self, i), extent(other, i)) {
+                (a, b) if a == b => Some(a),
+                (1, b) => Some(b),
+                (a, 1) => Some(a),
+                _ => None,
+            })
+            .collect();
+        dims.map(Shape)
+    }
+
+    /// `axis` counted from the front; negative axes count from the back. `None` when out of range.
+    pub fn axis(&self, axis: i64) -> Option<usize> {
+        let rank = self.rank() as i64;
+        let axis = if axis < 0 { axis + rank } else { axis };
+        (0..rank).contains(&axis).then_some(axis as usize)
+    }
+}
+
+impl Deref for Shape {
+    type Target = [usize];
+    fn deref(&self) -> &[usize] {
+        &self.0
+    }
+}
+
+impl From<Vec<usize>> for Shape {
+    fn from(dims: Vec<usize>) -> Shape {
+        Shape(dims)
+    }
+}
+
+impl From<&[usize]> for Shape {
+    fn from(dims: &[usize]) -> Shape {
+        Shape(dims.to_vec())
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Shape {
+    fn from(dims: [usize; N]) -> Shape {
+        Shape(dims.to_vec())
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[")?;
+        for (i, d) in self.0.iter().enumerate() {
+            if i > 0 {
+                f.write_str(",")?;
+            }
+            write!(f, "{d}")?;
+        }
+        f.write_str("]")
+    }
+}
