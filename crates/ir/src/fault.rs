@@ -26,6 +26,8 @@ pub enum FaultKind {
     NoData,
     /// A buffer was used after it was donated.
     Donated,
+    /// The user's own code panicked: `assert!`, overflow, an index out of bounds, `unwrap`.
+    Panic,
     /// The user asked to stop.
     Interrupted,
     /// A traced function did what a trace cannot hold (read a value, changed its structure, …).
@@ -42,6 +44,7 @@ impl FaultKind {
             FaultKind::OutOfMemory => "OOM",
             FaultKind::NoData => "no-data",
             FaultKind::Donated => "donated",
+            FaultKind::Panic => "panic",
             FaultKind::Interrupted => "interrupted",
             FaultKind::Trace => "trace",
         }
