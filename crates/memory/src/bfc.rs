@@ -254,12 +254,7 @@ impl Bfc {
     }
 
     /// Asks for `bytes`, and after each refusal for nine tenths of it, as long as that holds `least`.
-    fn obtain(
-        &mut self,
-        bytes: u64,
-        least: u64,
-        driver: &mut dyn Driver,
-    ) -> Result<Region, Cause> {
+    fn obtain(&mut self, bytes: u64, least: u64, driver: &mut dyn Driver) -> Result<Region, Cause> {
         let mut bytes = bytes;
         loop {
             let refusal = match driver.obtain(bytes) {
@@ -353,7 +348,8 @@ impl Bfc {
         if !self.options.gc {
             return false;
         }
-        let empty: u64 = self.runs.iter().flatten().filter(|run| run.live == 0).map(|r| r.bytes).sum();
+        let empty: u64 =
+            self.runs.iter().flatten().filter(|run| run.live == 0).map(|r| r.bytes).sum();
         let available = self.options.limit - self.stats.pool_bytes + empty;
         if empty == 0 || rounded > available {
             return false;
@@ -498,7 +494,9 @@ impl MemoryResource for Bfc {
             (false, _) => format!("bfc: one region of {limit}, taken at the first allocation"),
             (true, false) => format!("bfc: regions from 2 MiB, doubling, up to {limit}"),
             (true, true) => {
-                format!("bfc: regions from 2 MiB, doubling, up to {limit}; empty ones are collected")
+                format!(
+                    "bfc: regions from 2 MiB, doubling, up to {limit}; empty ones are collected"
+                )
             }
         }
     }

@@ -115,9 +115,9 @@ impl Fake {
 
 impl Driver for Fake {
     fn obtain(&mut self, bytes: u64) -> Result<Region, Refusal> {
-        self.charge(bytes)?;
+        let charged = self.charge(bytes)?;
         self.next_token += 1;
-        Ok(Region::new(self.take_addresses(bytes), bytes, self.next_token))
+        Ok(Region::new(self.take_addresses(charged), bytes, self.next_token))
     }
 
     fn release(&mut self, region: Region) {

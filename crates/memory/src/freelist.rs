@@ -41,7 +41,7 @@ impl FreeList {
 
     pub(crate) fn insert(&mut self, bytes: u64, address: u64, chunk: u32) {
         let units = (bytes / UNIT) as usize;
-        if units >= CLASSES || bytes % UNIT != 0 {
+        if units >= CLASSES {
             self.large.insert((bytes, address, chunk));
             return;
         }
@@ -57,7 +57,7 @@ impl FreeList {
     /// Forgets a free chunk. Its entry in a class stays until it surfaces or the class is swept.
     pub(crate) fn remove(&mut self, bytes: u64, address: u64, chunk: u32, of: &impl FreeChunks) {
         let units = (bytes / UNIT) as usize;
-        if units >= CLASSES || bytes % UNIT != 0 {
+        if units >= CLASSES {
             let was_there = self.large.remove(&(bytes, address, chunk));
             debug_assert!(was_there, "a free chunk is in the list");
             return;

@@ -223,7 +223,8 @@ impl Heap {
 
     /// Room for the same block in the pool that answers. The old block stays valid until [`Heap::retire`].
     pub fn duplicate(&mut self, block: &Block, now_ns: u64) -> Result<Block, AllocError> {
-        let copy = self.place(Request { bytes: block.requested(), now_ns, ..Request::default() })?;
+        let copy =
+            self.place(Request { bytes: block.requested(), now_ns, ..Request::default() })?;
         let copy = copy.stamped(block.id(), self.current.id);
         if !copy.is_empty() {
             self.ledger.migrate(now_ns, &copy);
@@ -249,7 +250,11 @@ impl Heap {
     }
 
     /// Room on the device for a block that was lifted. On failure it stays in transit.
-    pub fn land(&mut self, transit: InTransit, now_ns: u64) -> Result<Block, (InTransit, AllocError)> {
+    pub fn land(
+        &mut self,
+        transit: InTransit,
+        now_ns: u64,
+    ) -> Result<Block, (InTransit, AllocError)> {
         let request = Request { bytes: transit.requested, now_ns, ..Request::default() };
         match self.place(request) {
             Ok(block) => {

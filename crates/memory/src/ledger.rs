@@ -288,11 +288,7 @@ struct Peak {
 
 impl Peak {
     fn now(totals: &Totals) -> Peak {
-        Peak {
-            granted: totals.live_granted,
-            requested: totals.live_requested,
-            pool: totals.pool,
-        }
+        Peak { granted: totals.live_granted, requested: totals.live_requested, pool: totals.pool }
     }
 
     fn raise(&mut self, other: Peak) {
@@ -690,7 +686,8 @@ impl Ledger {
                 figures.site = live.site;
             }
         }
-        let mut all: Vec<OwnerFigures> = largest.into_values().map(|(figures, _)| figures).collect();
+        let mut all: Vec<OwnerFigures> =
+            largest.into_values().map(|(figures, _)| figures).collect();
         all.sort_unstable_by_key(|figures| (std::cmp::Reverse(figures.bytes), figures.owner));
         all
     }

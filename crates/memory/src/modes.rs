@@ -407,8 +407,12 @@ pub struct FromJax {
 }
 
 /// The names that [`from_jax`] reads.
-pub const JAX_VARIABLES: [&str; 4] =
-    ["XLA_PYTHON_CLIENT_PREALLOCATE", "XLA_CLIENT_MEM_FRACTION", OLD_FRACTION, "XLA_PYTHON_CLIENT_ALLOCATOR"];
+pub const JAX_VARIABLES: [&str; 4] = [
+    "XLA_PYTHON_CLIENT_PREALLOCATE",
+    "XLA_CLIENT_MEM_FRACTION",
+    OLD_FRACTION,
+    "XLA_PYTHON_CLIENT_ALLOCATOR",
+];
 const OLD_FRACTION: &str = "XLA_PYTHON_CLIENT_MEM_FRACTION";
 
 /// Reads JAX's variables from a map of the environment. A value that JAX would silently misread is understood and

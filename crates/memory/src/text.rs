@@ -25,7 +25,11 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         "m" | "mb" | "mib" => MIB,
         "g" | "gb" | "gib" => GIB,
         "t" | "tb" | "tib" => GIB * 1024,
-        _ => return Err(format!("`{text}` is not a size: write 512MiB, 1.5GiB or a number of bytes")),
+        _ => {
+            return Err(format!(
+                "`{text}` is not a size: write 512MiB, 1.5GiB or a number of bytes"
+            ));
+        }
     };
     if let Ok(whole) = number.parse::<u64>() {
         return whole.checked_mul(scale).ok_or_else(|| format!("`{text}` is more than 2^64 bytes"));
@@ -33,9 +37,7 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     match number.parse::<f64>() {
         Ok(value) if value * scale as f64 <= u64::MAX as f64 => Ok((value * scale as f64) as u64),
         Ok(_) => Err(format!("`{text}` is more than 2^64 bytes")),
-        Err(_) => {
-            Err(format!("`{text}` is not a size: write 512MiB, 1.5GiB or a number of bytes"))
-        }
+        Err(_) => Err(format!("`{text}` is not a size: write 512MiB, 1.5GiB or a number of bytes")),
     }
 }
 
