@@ -4,6 +4,7 @@
 use crate::dtype::Literal;
 use crate::fault::{Fault, Span};
 use crate::func::{Func, Type};
+use crate::kernel::Donation;
 use std::sync::Arc;
 
 /// One holder's claim on a device buffer. Several ids may share the bytes (reshape).
@@ -109,6 +110,8 @@ pub struct Explanation {
     pub kernels: usize,
     pub fused_bytes: u64,
     pub notes: Vec<String>,
+    /// Arguments that were offered for donation: used, or why not.
+    pub donations: Vec<Donation>,
 }
 
 /// About ten calls that carry everything arrays need. All methods may be called from any thread.
@@ -122,7 +125,8 @@ pub trait Engine: Send + Sync {
     /// Runs an executable. Results are owned by the caller, one [`Engine::release`] each.
     ///
     /// # Errors
-    /// Out of memory, interruption, a donated buffer; every argument is as it was.
+    /// Out of memory, interruption, a donated buffer; every argument is as it was. `Evicted` when
+    /// the executable left the compile cache: the caller compiles again and retries.
     fn execute(
         &self,
         executable: ExecutableId,
@@ -138,6 +142,15 @@ pub trait Engine: Send + Sync {
     /// # Errors
     /// `NoData` on the dry device.
     fn download(&self, buffer: BufferId) -> Result<Vec<u8>, Fault>;
+
+    /// `bytes` bytes from byte `offset` of the array: what printing a large array needs.
+    ///
+    /// # Errors
+    /// `NoData` on the dry device.
+    fn download_range(&self, buffer: BufferId, offset: u64, bytes: u64) -> Result<Vec<u8>, Fault>;
+
+    /// A second claim on the same bytes, with an owner of its own: what `clone` does.
+    fn share(&self, buffer: BufferId) -> BufferId;
 
     /// Ends one holder's claim; the last one frees the memory.
     fn release(&self, buffer: BufferId);

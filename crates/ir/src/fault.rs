@@ -32,6 +32,8 @@ pub enum FaultKind {
     Interrupted,
     /// A traced function did what a trace cannot hold (read a value, changed its structure, …).
     Trace,
+    /// The executable left the compile cache; callers compile again, so no user meets this.
+    Evicted,
 }
 
 impl FaultKind {
@@ -47,6 +49,7 @@ impl FaultKind {
             FaultKind::Panic => "panic",
             FaultKind::Interrupted => "interrupted",
             FaultKind::Trace => "trace",
+            FaultKind::Evicted => "evicted",
         }
     }
 }
