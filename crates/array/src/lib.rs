@@ -7,6 +7,8 @@
 
 pub mod surface;
 
+pub use vramlab_ir as ir;
+
 /// An array on the device, or a value of a running trace.
 #[derive(Clone, Debug)]
 pub struct Array {}
