@@ -1,1 +1,3 @@
+//! One test binary for what crosses crates.
 
+mod tidy;
