@@ -5,6 +5,19 @@
 //! This crate owns commands (`%mode`, …), history, outputs and the memory report. It knows neither
 //! Jupyter nor a terminal: everything it says is plain data.
 
+pub mod commands;
+mod config;
 pub mod event;
+mod interrupt;
+mod parts;
+mod rewrite;
+pub mod scan;
+mod session;
+mod sink;
+pub mod table;
 
+pub use config::{Config, Device, Settings, parse_watch};
 pub use event::*;
+pub use interrupt::Interrupt;
+pub use session::{Input, Past, Session};
+pub use sink::Sink;

@@ -1,0 +1,141 @@
+//! The one table of commands: help, completion, inspection and dispatch are derived from it.
+
+mod general;
+
+use crate::config::unknown;
+use crate::session::Session;
+use crate::sink::Sink;
+use vramlab_memory::nearest;
+
+/// One command.
+pub struct Command {
+    pub name: &'static str,
+    /// Other spellings that are understood.
+    pub aliases: &'static [&'static str],
+    /// As help prints them: `[map | vars]`.
+    pub arguments: &'static str,
+    pub help: &'static str,
+    /// A line that works.
+    pub example: &'static str,
+    pub complete: Completing,
+    pub action: fn(&mut Session, &str, &mut Sink) -> Result<Effect, Refusal>,
+}
+
+/// What Tab offers for a command's arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completing {
+    Nothing,
+    Words(&'static [&'static str]),
+    /// Modes and their options.
+    Modes,
+    Variables,
+    /// Rust, as in a cell.
+    Code,
+    Commands,
+    Files,
+    /// Environment names.
+    Environment,
+    /// Entries of the compile cache, and the targets of `%clear`.
+    Clearable,
+}
+
+/// What a command did, for the table after the cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Answered, and said itself what it changed: no table.
+    Told,
+    /// Ran user code: a table.
+    Ran,
+}
+
+/// Why a command did nothing. The state is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The word in `error[…]`.
+    pub kind: &'static str,
+    pub message: String,
+    pub help: Option<String>,
+}
+
+impl Refusal {
+    pub fn new(message: impl Into<String>) -> Refusal {
+        Refusal { kind: "command", message: message.into(), help: None }
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Refusal {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Refusal {
+        Refusal::new(message)
+    }
+}
+
+/// Every command, as help lists them.
+pub static COMMANDS: &[&[Command]] = &[general::COMMANDS];
+
+/// All commands in the order of the help.
+pub fn all() -> impl Iterator<Item = &'static Command> + Clone {
+    COMMANDS.iter().flat_map(|group| group.iter())
+}
+
+pub fn find(name: &str) -> Option<&'static Command> {
+    all().find(|command| command.name == name || command.aliases.contains(&name))
+}
+
+/// # Errors
+/// An unknown command is refused with the nearest name and the list.
+pub fn lookup(name: &str) -> Result<&'static Command, Refusal> {
+    if let Some(command) = find(name) {
+        return Ok(command);
+    }
+    let names = || all().flat_map(|c| std::iter::once(c.name).chain(c.aliases.iter().copied()));
+    let list: Vec<String> = all().map(|command| format!("%{}", command.name)).collect();
+    let message = match nearest(name, names()) {
+        Some(near) => format!("no command `%{name}`; did you mean `%{near}`?"),
+        None => format!("no command `%{name}`"),
+    };
+    Err(Refusal::new(message).help(format!("the commands are {}", list.join(" "))))
+}
+
+/// One word of a closed list.
+pub(crate) fn word_of(
+    what: &str,
+    given: &str,
+    words: &'static [&'static str],
+) -> Result<&'static str, Refusal> {
+    let found = words.iter().find(|word| **word == given);
+    found.copied().ok_or_else(|| Refusal::new(unknown(what, given, words.iter().copied())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole() {
+        let mut names = Vec::new();
+        for command in all() {
+            assert!(!command.help.is_empty() && command.help.ends_with('.'), "{}", command.name);
+            assert!(
+                command.example.trim_start_matches('%').starts_with(command.name),
+                "{}",
+                command.name
+            );
+            names.extend(std::iter::once(command.name).chain(command.aliases.iter().copied()));
+        }
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "a name stands twice");
+    }
+
+    #[test]
+    fn a_misspelt_command_finds_its_name() {
+        let refusal = lookup("hlep").err().expect("no such command");
+        assert!(refusal.message.contains("`%help`"), "{refusal:?}");
+    }
+}

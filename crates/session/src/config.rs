@@ -1,0 +1,205 @@
+//! What a session is started with: text from flags and the environment in, settings out. A value
+//! that is not understood is refused with the valid words; nothing is ignored.
+
+use crate::event::Watch;
+use std::collections::BTreeMap;
+use vramlab_memory::modes::{ModeSpec, from_jax, parse_capacity};
+use vramlab_memory::{format_bytes, nearest};
+
+/// Flags as the user wrote them, and the environment. A flag wins over `VRAMLAB_…`, which wins over
+/// JAX's variables.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// `cpu` or `dry:80GiB`.
+    pub device: Option<String>,
+    /// `1GiB`.
+    pub capacity: Option<String>,
+    /// As `%mode` takes it: `ondemand gc=on`.
+    pub mode: Option<String>,
+    /// `off`, `brief`, `full` or `live`.
+    pub watch: Option<String>,
+    pub env: BTreeMap<String, String>,
+}
+
+/// Which device, and how large; `None`: its own size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    Cpu {
+        capacity: Option<u64>,
+    },
+    /// Shapes and no data.
+    Dry {
+        capacity: u64,
+    },
+}
+
+/// A [`Config`] that was understood.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub device: Device,
+    pub mode: ModeSpec,
+    pub watch: Watch,
+    /// What the user should know about how the environment was read.
+    pub notes: Vec<String>,
+}
+
+/// The words of `%watch`.
+pub const WATCH_WORDS: [(&str, Watch); 4] =
+    [("off", Watch::Off), ("brief", Watch::Brief), ("full", Watch::Full), ("live", Watch::Live)];
+
+/// What a device may be called here.
+pub const DEVICE_WORDS: [&str; 2] = ["cpu", "dry:SIZE"];
+
+const DRY_DEFAULT: u64 = 80 << 30;
+
+impl Config {
+    /// No flags, and the environment of this process. Names or values that are no text are left
+    /// out.
+    pub fn from_environment() -> Config {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Config { env: std::env::vars_os().filter_map(text).collect(), ..Config::default() }
+    }
+
+    /// # Errors
+    /// The flag or variable that is not understood, with the valid words.
+    pub fn resolve(&self) -> Result<Settings, String> {
+        let device_text = self.setting(&self.device, "VRAMLAB_DEVICE");
+        let capacity = match self.setting(&self.capacity, "VRAMLAB_CAPACITY") {
+            Some((name, text)) => {
+                Some(parse_capacity(text).map_err(|why| format!("{name}: {why}"))?)
+            }
+            None => None,
+        };
+        let device = match device_text {
+            Some((name, text)) => {
+                parse_device(text, capacity).map_err(|why| format!("{name}: {why}"))?
+            }
+            None => Device::Cpu { capacity },
+        };
+        let jax = from_jax(&self.env).map_err(|why| why.to_string())?;
+        let mode = match self.setting(&self.mode, "VRAMLAB_MODE") {
+            Some((name, text)) => ModeSpec::parse(text).map_err(|why| format!("{name}: {why}"))?,
+            None => jax.spec.unwrap_or_default(),
+        };
+        let watch = match self.setting(&self.watch, "VRAMLAB_WATCH") {
+            Some((name, text)) => parse_watch(text).map_err(|why| format!("{name}: {why}"))?,
+            None => Watch::Brief,
+        };
+        Ok(Settings { device, mode, watch, notes: jax.notes })
+    }
+
+    fn setting<'a>(
+        &'a self,
+        flag: &'a Option<String>,
+        variable: &'static str,
+    ) -> Option<(String, &'a str)> {
+        if let Some(text) = flag {
+            let name = variable.trim_start_matches("VRAMLAB_").to_ascii_lowercase();
+            return Some((format!("--{name}"), text));
+        }
+        let text = self.env.get(variable).map(String::as_str).filter(|text| !text.is_empty())?;
+        Some((variable.to_string(), text))
+    }
+}
+
+/// # Errors
+/// Lists the words.
+pub fn parse_watch(text: &str) -> Result<Watch, String> {
+    let word = text.trim();
+    if let Some((_, watch)) = WATCH_WORDS.iter().find(|(name, _)| *name == word) {
+        return Ok(*watch);
+    }
+    Err(unknown("table", word, WATCH_WORDS.iter().map(|(name, _)| *name)))
+}
+
+/// # Errors
+/// Says what a device may be.
+pub fn parse_device(text: &str, capacity: Option<u64>) -> Result<Device, String> {
+    let text = text.trim();
+    let (name, rest) = match text.split_once(':') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (text, None),
+    };
+    match (name, rest) {
+        ("cpu", None | Some("0")) => Ok(Device::Cpu { capacity }),
+        ("dry", None) => Ok(Device::Dry { capacity: capacity.unwrap_or(DRY_DEFAULT) }),
+        ("dry", Some(size)) => {
+            let own = parse_capacity(size)?;
+            match capacity {
+                Some(other) if other != own => Err(format!(
+                    "device dry:{size} and capacity {} contradict each other; give one",
+                    format_bytes(other)
+                )),
+                _ => Ok(Device::Dry { capacity: own }),
+            }
+        }
+        _ => Err(unknown("device", text, DEVICE_WORDS)),
+    }
+}
+
+/// `no WHAT \`given\`; the valid ones are …`, with the nearest.
+pub fn unknown<'a>(
+    what: &str,
+    given: &str,
+    valid: impl IntoIterator<Item = &'a str> + Clone,
+) -> String {
+    let names: Vec<&str> = valid.clone().into_iter().collect();
+    let mut text = format!("no {what} `{given}`; there are {}", names.join(", "));
+    if let Some(near) = nearest(given, valid) {
+        text.push_str(&format!(" (did you mean `{near}`?)"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(env: &[(&str, &str)]) -> Config {
+        let env = env.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        Config { env, ..Config::default() }
+    }
+
+    #[test]
+    fn mode_off_spellings() {
+        for off in ["off", "no", "0", "false", "False"] {
+            let settings = with(&[("XLA_PYTHON_CLIENT_PREALLOCATE", off)]).resolve();
+            assert_eq!(settings.expect(off).mode.to_string(), "ondemand", "{off}");
+        }
+        let why = with(&[("XLA_PYTHON_CLIENT_PREALLOCATE", "nope")]).resolve().unwrap_err();
+        assert!(why.contains("false") && why.contains("nope"), "{why}");
+    }
+
+    #[test]
+    fn a_flag_wins_over_the_environment() {
+        let mut config = with(&[("VRAMLAB_MODE", "platform"), ("VRAMLAB_CAPACITY", "2GiB")]);
+        assert_eq!(config.resolve().unwrap().mode.to_string(), "platform");
+        config.mode = Some("ondemand gc=on".into());
+        config.capacity = Some("1GiB".into());
+        let settings = config.resolve().unwrap();
+        assert_eq!(settings.mode.to_string(), "ondemand gc=on");
+        assert_eq!(settings.device, Device::Cpu { capacity: Some(1 << 30) });
+    }
+
+    #[test]
+    fn wrong_words_are_refused_with_the_valid_ones() {
+        let wrong = |change: fn(&mut Config)| {
+            let mut config = Config::default();
+            change(&mut config);
+            config.resolve().unwrap_err()
+        };
+        assert!(wrong(|c| c.mode = Some("ondemnad".into())).contains("did you mean `ondemand`"));
+        assert!(wrong(|c| c.watch = Some("breif".into())).contains("did you mean `brief`"));
+        assert!(wrong(|c| c.device = Some("gpu".into())).contains("cpu, dry:SIZE"));
+        assert!(wrong(|c| c.capacity = Some("big".into())).contains("--capacity"));
+    }
+
+    #[test]
+    fn dry_devices_have_a_size() {
+        assert_eq!(parse_device("dry:80GiB", None), Ok(Device::Dry { capacity: 80 << 30 }));
+        assert_eq!(parse_device("dry", Some(1 << 34)), Ok(Device::Dry { capacity: 1 << 34 }));
+        assert!(parse_device("dry:1GiB", Some(2 << 30)).is_err());
+    }
+}

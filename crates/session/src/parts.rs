@@ -1,0 +1,266 @@
+//! A cell's text as parts in order: Rust statements, `%` commands, `!` shell lines, questions.
+//!
+//! `%` and `!` begin a line of their own only where a statement may begin: between statements, with
+//! no bracket, string or comment open. `a\n % b` stays one Rust expression.
+
+use crate::scan::{Kind, Token, is_word, is_word_start, next_token, scan};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub kind: PartKind,
+    /// Rust: the lines as written. Others: the text behind the sign.
+    pub text: String,
+    /// The first line of the part in the cell, from 1.
+    pub line: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    Rust,
+    /// `%name arguments`.
+    Command,
+    /// `!command line`.
+    Shell,
+    /// `?name` or `name?`.
+    Question,
+}
+
+/// The magic on a cell's first line, and the rest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Magic {
+    pub name: String,
+    pub arguments: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Parts {
+    pub magics: Vec<Magic>,
+    pub parts: Vec<Part>,
+}
+
+impl Parts {
+    pub fn has_rust(&self) -> bool {
+        self.parts.iter().any(|part| part.kind == PartKind::Rust)
+    }
+}
+
+/// `is_variable` decides `!name`: a negation when it is one.
+pub fn split(source: &str, is_variable: &dyn Fn(&str) -> bool) -> Parts {
+    let mut magics = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
+    let statements = starts(source);
+    let mut in_magics = true;
+    let mut offset = 0;
+    for (index, line) in source.split_inclusive('\n').enumerate() {
+        let number = index as u32 + 1;
+        let body = line.trim();
+        let here = offset + (line.len() - line.trim_start().len());
+        offset += line.len();
+        if in_magics {
+            if let Some(rest) = body.strip_prefix("%%") {
+                let (name, arguments) = cut_word(rest);
+                magics.push(Magic { name: name.into(), arguments: arguments.into() });
+                continue;
+            }
+            in_magics = body.is_empty();
+        }
+        let may_begin = statements.contains(&here);
+        match may_begin.then(|| special(body, is_variable)).flatten() {
+            Some((kind, text)) => parts.push(Part { kind, text: text.into(), line: number }),
+            None => push_rust(&mut parts, line, number),
+        }
+    }
+    parts.retain(|part| part.kind != PartKind::Rust || has_code(&part.text));
+    Parts { magics, parts }
+}
+
+/// A word and what follows it, both trimmed.
+pub fn cut_word(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    match text.find(char::is_whitespace) {
+        Some(end) => (&text[..end], text[end..].trim()),
+        None => (text, ""),
+    }
+}
+
+fn push_rust(parts: &mut Vec<Part>, line: &str, number: u32) {
+    match parts.last_mut() {
+        Some(part) if part.kind == PartKind::Rust => part.text.push_str(line),
+        _ => parts.push(Part { kind: PartKind::Rust, text: line.into(), line: number }),
+    }
+}
+
+fn has_code(text: &str) -> bool {
+    scan(text).iter().any(|token| token.kind != Kind::Comment)
+}
+
+fn special<'a>(body: &'a str, is_variable: &dyn Fn(&str) -> bool) -> Option<(PartKind, &'a str)> {
+    if let Some(rest) = body.strip_prefix('%') {
+        // `%mode?` asks about the command.
+        return match rest.strip_suffix('?') {
+            Some(name) if !name.contains(char::is_whitespace) => {
+                Some((PartKind::Question, body.trim_end_matches('?')))
+            }
+            _ => Some((PartKind::Command, rest.trim())),
+        };
+    }
+    if let Some(rest) = body.strip_prefix('!') {
+        let word: String = rest.chars().take_while(|c| is_word(*c)).collect();
+        let is_rust =
+            rest.starts_with(['(', '!']) || word == "true" || word == "false" || is_variable(&word);
+        return (!is_rust && !rest.trim().is_empty()).then_some((PartKind::Shell, rest.trim()));
+    }
+    let asked = body.trim_start_matches('?').trim_end_matches('?').trim();
+    (asked.len() < body.len() && is_name(asked)).then_some((PartKind::Question, asked))
+}
+
+/// `tanh`, `x.tanh`, `%mode`, `Array::tanh`, `println!`.
+fn is_name(text: &str) -> bool {
+    let text = text.trim_end_matches('!');
+    let text = text.strip_prefix('%').unwrap_or(text);
+    text.starts_with(is_word_start) && text.chars().all(|c| is_word(c) || c == '.' || c == ':')
+}
+
+/// Where a statement may begin and a line has its first character. The lines of commands are no
+/// Rust: the scan goes on behind them.
+fn starts(source: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut walker = Walker::default();
+    let mut at = 0;
+    while let Some(token) = next_token(source, at) {
+        let start = token.range.start;
+        at = token.range.end;
+        let line = &source[source[..start].rfind('\n').map_or(0, |end| end + 1)..start];
+        if line.trim().is_empty() && walker.between() {
+            found.push(start);
+            if source[start..].starts_with(['%', '!', '?']) || is_question(source, start) {
+                at = line_end_from(source, start);
+                continue;
+            }
+        }
+        walker.step(source, &token);
+    }
+    found
+}
+
+fn line_end_from(source: &str, at: usize) -> usize {
+    source[at..].find('\n').map_or(source.len(), |length| at + length)
+}
+
+fn is_question(source: &str, at: usize) -> bool {
+    let line = source[at..line_end_from(source, at)].trim();
+    line.ends_with('?') && is_name(line.trim_end_matches('?'))
+}
+
+/// Follows statements: what is open, and whether the last one has ended.
+#[derive(Default)]
+struct Walker {
+    depth: usize,
+    in_statement: bool,
+    /// A statement that ends with its block, without a semicolon.
+    block_like: bool,
+}
+
+const BLOCK_LIKE: [&str; 14] = [
+    "if", "for", "while", "loop", "match", "fn", "unsafe", "struct", "enum", "impl", "trait",
+    "mod", "pub", "const",
+];
+
+impl Walker {
+    fn between(&self) -> bool {
+        self.depth == 0 && !self.in_statement
+    }
+
+    fn step(&mut self, source: &str, token: &Token) {
+        if token.kind == Kind::Comment {
+            // An open comment swallows the rest, so nothing can begin behind it anyway.
+            return;
+        }
+        let text = token.text(source);
+        if self.between() {
+            self.in_statement = text != ";";
+            self.block_like = BLOCK_LIKE.contains(&text) || text == "{";
+        }
+        if token.kind != Kind::Mark {
+            return;
+        }
+        match text {
+            "(" | "[" | "{" => self.depth += 1,
+            ")" | "]" => self.depth = self.depth.saturating_sub(1),
+            "}" => {
+                self.depth = self.depth.saturating_sub(1);
+                if self.depth == 0 && self.block_like {
+                    self.in_statement = false;
+                }
+            }
+            ";" if self.depth == 0 => self.in_statement = false,
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds(source: &str) -> Vec<(PartKind, String, u32)> {
+        let parts = split(source, &|name| name == "x");
+        parts.parts.into_iter().map(|part| (part.kind, part.text, part.line)).collect()
+    }
+
+    #[test]
+    fn commands_stand_between_statements() {
+        let found = kinds("let a = 1;\n%mem\nlet b = a\n  % 2;\n%mode ondemand gc=on\nb");
+        assert_eq!(found.len(), 5, "{found:?}");
+        assert_eq!(found[1], (PartKind::Command, "mem".into(), 2));
+        assert_eq!(found[2], (PartKind::Rust, "let b = a\n  % 2;\n".into(), 3));
+        assert_eq!(found[3], (PartKind::Command, "mode ondemand gc=on".into(), 5));
+    }
+
+    #[test]
+    fn a_percent_inside_is_rust() {
+        for rust in [
+            "let s = \"\n%mem\n\";",
+            "/*\n%mem\n*/ 1",
+            "f(\n%mem\n)",
+            "7\n% 2",
+            "let y = { 3 }\n% 2;",
+        ] {
+            let found = kinds(rust);
+            assert_eq!(found.len(), 1, "{rust:?} {found:?}");
+            assert_eq!(found[0].0, PartKind::Rust);
+        }
+    }
+
+    #[test]
+    fn a_block_ends_its_statement() {
+        let found = kinds("for i in 0..3 {\n  i;\n}\n%mem");
+        assert_eq!(found[1], (PartKind::Command, "mem".into(), 4));
+    }
+
+    #[test]
+    fn shell_and_questions() {
+        assert_eq!(kinds("!ls -l")[0], (PartKind::Shell, "ls -l".into(), 1));
+        assert_eq!(kinds("!x")[0].0, PartKind::Rust);
+        assert_eq!(kinds("?tanh")[0], (PartKind::Question, "tanh".into(), 1));
+        assert_eq!(kinds("x.tanh?")[0], (PartKind::Question, "x.tanh".into(), 1));
+        assert_eq!(kinds("%mode?")[0], (PartKind::Question, "%mode".into(), 1));
+        assert_eq!(kinds("f(x)?")[0].0, PartKind::Rust);
+    }
+
+    #[test]
+    fn text_of_a_command_does_not_disturb_what_follows() {
+        let found = kinds("%env A=\"(\n%mem\nlet a = 1;");
+        assert_eq!(found.len(), 3, "{found:?}");
+        let found = kinds("!echo it's (\n1");
+        assert_eq!(found[0].0, PartKind::Shell);
+    }
+
+    #[test]
+    fn magics_come_first() {
+        let parts = split("%%time\n%%capture out\n1 + 1", &|_| false);
+        assert_eq!(parts.magics.len(), 2);
+        assert_eq!(parts.magics[1].arguments, "out");
+        assert_eq!(parts.parts[0].line, 3);
+    }
+}
