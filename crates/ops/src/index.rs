@@ -1,0 +1,126 @@
+//! Ops whose positions are data: indices and starts are `i32`, and clamped so that every read and
+//! write stays inside, as in XLA.
+
+use crate::application::Application;
+use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, ScalarProgram, Type};
+
+/// The ops of this file.
+pub static INDEXING: &[&Entry] = &[&GATHER, &DYNAMIC_SLICE, &DYNAMIC_UPDATE_SLICE];
+
+/// Elements at indices along one axis.
+pub static GATHER: Entry = Entry {
+    name: "gather",
+    doc: "Elements of x at i32 indices along one axis, clamped to it. The result's shape is x's with \
+          that axis replaced by the indices' shape; the indices carry one trailing extent of 1 for \
+          each axis of x behind it (a free reshape), so that they broadcast to the result.",
+    example: "take(linspace(0.0, 0.9, 10), &arange(3), 0)",
+    operands: Operands::Exactly(2),
+    params: &[ParamSpec::new("axis", Format::Int, "The axis of x, counted from the front.")],
+    meaning: Meaning::Own { infer: infer_gather, lower: lower_gather },
+};
+
+fn infer_gather(a: &Application) -> Result<Vec<Type>, Fault> {
+    let (x, indices) = (&a.inputs[0], &a.inputs[1]);
+    want_i32(a, indices)?;
+    let axis = a.front_axis(x, a.int("axis"))?;
+    let behind = &x.shape[axis + 1..];
+    let Some(split) = indices.shape.rank().checked_sub(behind.len()) else {
+        return Err(trailing(a, behind.len()));
+    };
+    let (shape, ones) = indices.shape.split_at(split);
+    if ones.iter().any(|&extent| extent != 1) {
+        return Err(trailing(a, behind.len()));
+    }
+    let dims = [&x.shape[..axis], shape, behind].concat();
+    let empty = x.shape[axis] == 0 && !dims.contains(&0);
+    if empty {
+        return Err(a.shape_fault(format!("axis {axis} has no elements to take")));
+    }
+    if i32::try_from(x.shape[axis]).is_err() {
+        return Err(a.argument_fault(format!("positions along axis {axis} do not fit in i32")));
+    }
+    Ok(vec![Type::new(x.dtype, dims)])
+}
+
+fn trailing(a: &Application, ones: usize) -> Fault {
+    a.shape_fault(format!("the indices want {ones} trailing extents of 1"))
+}
+
+fn lower_gather(a: &Application) -> Lowering {
+    let mut program = ScalarProgram::default();
+    let index = program.input(1, DType::I32);
+    let (dtype, axis) = (a.inputs[0].dtype, a.int("axis") as u32);
+    program.push(Inst::Gather { input: 0, dtype, axis, index });
+    Lowering::Elementwise(program)
+}
+
+/// A window at a start that is data.
+pub static DYNAMIC_SLICE: Entry = Entry {
+    name: "dynamic_slice",
+    doc: "A window of x; the i32 scalar starts, one per axis, are clamped so that it stays inside.",
+    example: "dynamic_slice(linspace(0.0, 9.0, 10), &[full_as(I32, (), 3.0)], [4])",
+    operands: Operands::AtLeast(1),
+    params: &[ParamSpec::new("sizes", Format::Shape, "The window's shape.")],
+    meaning: Meaning::Own { infer: infer_dynamic_slice, lower: |_| Lowering::DynamicSlice },
+};
+
+fn infer_dynamic_slice(a: &Application) -> Result<Vec<Type>, Fault> {
+    let (x, sizes) = (&a.inputs[0], a.shape("sizes"));
+    want_starts(a, 1)?;
+    let inside =
+        sizes.rank() == x.shape.rank() && sizes.iter().zip(x.shape.iter()).all(|(s, e)| s <= e);
+    if !inside {
+        return Err(a.shape_fault(format!("a window {sizes} does not fit in {}", x.shape)));
+    }
+    Ok(vec![Type::new(x.dtype, sizes.clone())])
+}
+
+/// A window replaced at a start that is data.
+pub static DYNAMIC_UPDATE_SLICE: Entry = Entry {
+    name: "dynamic_update_slice",
+    doc: "x with a window replaced by the update; the i32 scalar starts, one per axis, are clamped \
+          so that it stays inside.",
+    example: "dynamic_update_slice(zeros([10]), ones([4]), &[full_as(I32, (), 3.0)])",
+    operands: Operands::AtLeast(2),
+    params: &[],
+    meaning: Meaning::Own {
+        infer: infer_dynamic_update_slice,
+        lower: |_| Lowering::DynamicUpdateSlice,
+    },
+};
+
+fn infer_dynamic_update_slice(a: &Application) -> Result<Vec<Type>, Fault> {
+    let (x, update) = (&a.inputs[0], &a.inputs[1]);
+    a.want_equal(0, 1)?;
+    want_starts(a, 2)?;
+    let inside = update.shape.rank() == x.shape.rank()
+        && update.shape.iter().zip(x.shape.iter()).all(|(s, e)| s <= e);
+    if !inside {
+        let what = format!("an update {} does not fit in {}", update.shape, x.shape);
+        return Err(a.shape_fault(what));
+    }
+    Ok(vec![x.clone()])
+}
+
+fn want_starts(a: &Application, first: usize) -> Result<(), Fault> {
+    let (starts, rank) = (&a.inputs[first..], a.inputs[0].shape.rank());
+    if starts.len() != rank {
+        return Err(a.argument_fault(format!("{} starts for {rank} axes", starts.len())));
+    }
+    for start in starts {
+        want_i32(a, start)?;
+        if start.shape.rank() != 0 {
+            return Err(a.shape_fault(format!("a start is a scalar, not {start}")));
+        }
+    }
+    Ok(())
+}
+
+fn want_i32(a: &Application, ty: &Type) -> Result<(), Fault> {
+    if ty.dtype == DType::I32 {
+        return Ok(());
+    }
+    let what = format!("positions are i32, not {}", ty.dtype);
+    Err(a.fault(FaultKind::DType, what).help("convert to i32 first"))
+}
