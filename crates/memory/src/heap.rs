@@ -5,7 +5,7 @@
 
 use crate::ledger::{Event, EventKind, Ledger, OwnerId};
 use crate::modes::ModeSpec;
-use crate::resource::{AllocError, Chunk, MemoryResource, RegionFigures, Trimmed};
+use crate::resource::{AllocError, Cause, Chunk, MemoryResource, RegionFigures, Trimmed};
 use crate::stack;
 use crate::{
     Block, BlockId, Broken, Driver, DriverFigures, PoolId, Refusal, Region, Stats, Stream,
@@ -63,6 +63,7 @@ pub struct Heap {
     next_block: u64,
     next_pool: u32,
     warnings: Vec<Warning>,
+    fail_in: u64,
 }
 
 /// A block on its way to another pool through the host: its bytes are no longer on the device.
@@ -97,6 +98,7 @@ impl Heap {
             next_block: 1,
             next_pool: 1,
             warnings: Vec::new(),
+            fail_in: 0,
         }
     }
 
@@ -111,6 +113,12 @@ impl Heap {
 
     /// As [`Heap::allocate`], but a failure is not yet called one: the caller has something left to free.
     pub fn attempt(&mut self, request: Request) -> Result<Block, AllocError> {
+        let fails = self.fail_in == 1;
+        self.fail_in = self.fail_in.saturating_sub(1);
+        if fails {
+            let stats = self.current.resource.stats();
+            return Err(AllocError::new(request.bytes, &stats, &*self.driver, Cause::Injected));
+        }
         let block = self.place(request)?.stamped(BlockId(self.next_block), self.current.id);
         self.next_block += 1;
         if !block.is_empty() {
@@ -230,6 +238,31 @@ impl Heap {
             self.ledger.migrate(now_ns, &copy);
         }
         Ok(copy)
+    }
+
+    /// Takes back the new copy instead: the block stays where it was, and so does its entry in the ledger.
+    pub fn undo_duplicate(&mut self, old: &Block, copy: Block, now_ns: u64) {
+        if !copy.is_empty() {
+            self.ledger.migrate(now_ns, old);
+            self.give_back(copy, Stream(0), now_ns);
+        }
+    }
+
+    /// The pool that answered before [`Heap::begin_switch`] answers again; for a switch whose copies were all undone.
+    /// Says whether there was one.
+    pub fn abort_switch(&mut self, now_ns: u64) -> bool {
+        let Some(before) = self.older.pop() else { return false };
+        let failed = std::mem::replace(&mut self.current, before);
+        self.older.push(failed);
+        let name = self.current.mode.to_string();
+        self.ledger.note(EventKind::ModeSwitch, now_ns, &name, 0);
+        self.close_empty(now_ns);
+        true
+    }
+
+    /// The `nth` request from now on fails once, counted from 1: to test what a failure leaves behind.
+    pub fn fail_nth(&mut self, nth: u64) {
+        self.fail_in = nth;
     }
 
     /// Takes back the old copy of a block that was moved by [`Heap::duplicate`].

@@ -14,18 +14,23 @@
 //! The driver is handed to each call instead of being owned by the stack: two stacks share one device during a switch
 //! of mode, and a borrow does that without a lock or a shared handle.
 
+pub mod adaptors;
 mod bfc;
 mod block;
+pub mod conformance;
 mod driver;
 mod fake;
 mod freelist;
 pub mod heap;
 pub mod ledger;
 pub mod modes;
+pub mod oom;
 mod platform;
+pub mod replay;
 mod resource;
 pub mod stack;
 mod stats;
+pub mod switch;
 mod text;
 
 pub use bfc::{Bfc, BfcOptions};
@@ -35,11 +40,13 @@ pub use fake::{Fake, FakeOptions};
 pub use heap::{Heap, Request, Warning};
 pub use ledger::{Event, EventKind, Ledger, Owner, OwnerId, Site};
 pub use modes::{ModeError, ModeName, ModeSpec};
+pub use oom::{OomReport, Verdict};
 pub use platform::Platform;
 pub use resource::{
     AllocError, Cause, Chunk, ChunkState, Kept, MemoryResource, RegionFigures, Trimmed,
 };
 pub use stats::{Broken, Stats};
+pub use switch::{Policy, Road, SwitchPlan};
 pub use text::{format_bytes, nearest, parse_bytes};
 
 /// One kibibyte, in bytes.

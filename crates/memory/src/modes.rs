@@ -290,6 +290,25 @@ impl ModeSpec {
         Ok(self)
     }
 
+    /// Why this mode keeps empty regions when memory runs out; `None` if they may go back to the driver then.
+    pub fn keeps_empty_regions(&self) -> Option<&'static str> {
+        match self.mode {
+            ModeName::Preallocate => Some("preallocate holds its one region"),
+            ModeName::Ondemand if !self.switch("gc") => Some("gc=off, as XLA"),
+            ModeName::Ondemand => None,
+            ModeName::Platform => Some("platform has none"),
+        }
+    }
+
+    /// Whether JAX has this mode, options included.
+    pub fn has_jax_lines(&self) -> bool {
+        match self.mode {
+            ModeName::Preallocate | ModeName::Platform => true,
+            // Collection of empty regions is a setting of the allocator that JAX does not show.
+            ModeName::Ondemand => !self.switch("gc"),
+        }
+    }
+
     /// The variables that bring JAX into this mode.
     pub fn jax_lines(&self) -> Vec<String> {
         let mut lines = match self.mode {

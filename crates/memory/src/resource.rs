@@ -5,8 +5,8 @@ use std::fmt;
 
 /// Hands out blocks of a device and takes them back.
 ///
-/// The driver comes with each call and is always the same one for one stack. Every implementation passes the
-/// conformance suite. A failed call leaves the blocks, the pool and the figures as they were, except for
+/// The driver comes with each call and is always the same one for one stack. Every implementation passes
+/// [`crate::conformance`]. A failed call leaves the blocks, the pool and the figures as they were, except for
 /// counters of refusals and for what a rule of the mode allows on the way (a collection of empty regions).
 pub trait MemoryResource: Send {
     /// A block of at least `bytes`, aligned to 256. Zero bytes give [`Block::empty`].
@@ -132,7 +132,7 @@ pub enum Cause {
     Injected,
 }
 
-/// A failed allocation: facts, from which a verdict is drawn.
+/// A failed allocation: facts, from which a verdict is drawn ([`crate::oom`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocError {
     /// Bytes that were asked for.
