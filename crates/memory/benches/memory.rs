@@ -49,19 +49,22 @@ fn bfc(label: &str, most: u64) {
     assert_eq!(bfc.check(), Ok(()));
 }
 
+/// Blocks come and go in no order, 100,000 of them live, and the ring is full.
 fn ledger() {
     let mut ledger = Ledger::default();
-    let event = |kind, id: usize| Event {
-        block: BlockId(id as u64),
-        requested: 1000,
-        granted: 1024,
-        ..Event::of(kind, id as u64)
+    let event = |kind, block| Event { block, requested: 1000, granted: 1024, ..Event::of(kind, 0) };
+    let come = |ledger: &mut Ledger| {
+        let block = ledger.next_block();
+        ledger.record(event(EventKind::Alloc, block));
+        block
     };
-    (0..LIVE).for_each(|id| ledger.record(event(EventKind::Alloc, id)));
+    let mut live: Vec<BlockId> = (0..LIVE).map(|_| come(&mut ledger)).collect();
+    let mut random = Random::new(2);
+    let picks: Vec<usize> = (0..ROUNDS).map(|_| random.below(LIVE as u64) as usize).collect();
     let start = Instant::now();
-    for id in 0..ROUNDS {
-        ledger.record(event(EventKind::Free, id));
-        ledger.record(event(EventKind::Alloc, id + LIVE));
+    for pick in picks {
+        ledger.record(event(EventKind::Free, live[pick]));
+        live[pick] = come(&mut ledger);
     }
     per("ledger: an event, ring full, 100,000 live", start, 2 * ROUNDS);
 }

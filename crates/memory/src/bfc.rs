@@ -51,7 +51,6 @@ impl BfcOptions {
 struct Piece {
     address: u64,
     bytes: u64,
-    requested: u64,
     prev: u32,
     next: u32,
     region: u32,
@@ -69,6 +68,8 @@ enum PieceState {
 #[derive(Default)]
 struct Pieces {
     slots: Vec<Piece>,
+    /// What the owner of each used chunk asked for: only maps read it, so it lies apart from what is looked up.
+    requested: Vec<u64>,
     vacant: Vec<u32>,
 }
 
@@ -80,6 +81,7 @@ impl Pieces {
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 chunks");
         self.slots.push(piece);
+        self.requested.push(0);
         slot
     }
 
@@ -158,8 +160,8 @@ impl Bfc {
         }
         let piece = self.pieces.at_mut(slot);
         piece.state = PieceState::Used;
-        piece.requested = requested;
         let (address, granted, run) = (piece.address, piece.bytes, piece.region);
+        self.pieces.requested[slot as usize] = requested;
         self.run_mut(run).live += 1;
         self.stats.count_alloc(requested, granted);
         Some(Block::new(address, requested, granted, u64::from(slot)))
@@ -178,7 +180,6 @@ impl Bfc {
         let rest = Piece {
             address: whole.address + bytes,
             bytes: whole.bytes - bytes,
-            requested: 0,
             prev: slot,
             next: whole.next,
             region: whole.region,
@@ -209,7 +210,6 @@ impl Bfc {
         }
         let piece = self.pieces.at_mut(slot);
         piece.state = PieceState::Free;
-        piece.requested = 0;
         self.free.insert(piece.bytes, piece.address, slot);
     }
 
@@ -293,7 +293,6 @@ impl Bfc {
         let slot = self.pieces.add(Piece {
             address: base,
             bytes,
-            requested: 0,
             prev,
             next: NONE,
             region: run,
@@ -465,7 +464,7 @@ impl MemoryResource for Bfc {
             piece.state == PieceState::Used && piece.address == block.address(),
             "{block:?} is not a live block of this pool"
         );
-        self.stats.count_free(piece.requested, piece.bytes);
+        self.stats.count_free(block.requested(), piece.bytes);
         self.run_mut(piece.region).live -= 1;
         self.list(slot);
     }
@@ -526,7 +525,10 @@ impl MemoryResource for Bfc {
         let chunk = |(slot, piece): (u32, &Piece)| Chunk {
             address: piece.address,
             bytes: piece.bytes,
-            requested: piece.requested,
+            requested: match piece.state {
+                PieceState::Used => self.pieces.requested[slot as usize],
+                _ => 0,
+            },
             handle: u64::from(slot),
             state: match piece.state {
                 PieceState::Used => ChunkState::Used,

@@ -4,9 +4,36 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Stream(pub u32);
 
-/// Names one allocation of a heap for ever: no two blocks of a heap share it, in whatever pool they lie.
+/// Names one allocation of a heap for ever: no two blocks of a heap share it, in whatever pool they lie, and later ones
+/// compare greater. Zero names none.
+///
+/// It carries the place of the block in the ledger's table of live blocks, so that an event finds it without a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlockId(pub u64);
+pub struct BlockId(u64);
+
+/// How many low bits of a name are the place in the table: up to 16,777,216 live blocks.
+const PLACE_BITS: u32 = 24;
+
+impl BlockId {
+    pub(crate) fn new(sequence: u64, place: u32) -> BlockId {
+        assert!(place >> PLACE_BITS == 0, "at most 2^{PLACE_BITS} blocks are live");
+        BlockId(sequence << PLACE_BITS | u64::from(place))
+    }
+
+    /// The name of no block.
+    pub const fn none() -> BlockId {
+        BlockId(0)
+    }
+
+    /// Which allocation of the heap it is, counted from 1.
+    pub fn sequence(self) -> u64 {
+        self.0 >> PLACE_BITS
+    }
+
+    pub(crate) fn place(self) -> usize {
+        (self.0 & ((1 << PLACE_BITS) - 1)) as usize
+    }
+}
 
 /// Which allocator stack of a heap a block came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -30,7 +57,7 @@ pub struct Block {
 impl Block {
     /// A block as a resource makes it. `handle` is the resource's own: it finds the block again without a search.
     pub fn new(address: u64, requested: u64, granted: u64, handle: u64) -> Block {
-        Block { address, requested, granted, handle, id: BlockId(0), pool: PoolId(0) }
+        Block { address, requested, granted, handle, id: BlockId::default(), pool: PoolId(0) }
     }
 
     /// The answer to a request for zero bytes.

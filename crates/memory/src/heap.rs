@@ -60,7 +60,6 @@ pub struct Heap {
     current: Pool,
     older: Vec<Pool>,
     ledger: Ledger,
-    next_block: u64,
     next_pool: u32,
     warnings: Vec<Warning>,
     fail_in: u64,
@@ -95,7 +94,6 @@ impl Heap {
             current: Pool { id: PoolId(0), mode, resource },
             older: Vec::new(),
             ledger: Ledger::default(),
-            next_block: 1,
             next_pool: 1,
             warnings: Vec::new(),
             fail_in: 0,
@@ -119,9 +117,9 @@ impl Heap {
             let stats = self.current.resource.stats();
             return Err(AllocError::new(request.bytes, &stats, &*self.driver, Cause::Injected));
         }
-        let block = self.place(request)?.stamped(BlockId(self.next_block), self.current.id);
-        self.next_block += 1;
+        let mut block = self.place(request)?;
         if !block.is_empty() {
+            block = block.stamped(self.ledger.next_block(), self.current.id);
             self.ledger.alloc(request.now_ns, &block, request.owner, request.stream);
         }
         self.check_in_debug();

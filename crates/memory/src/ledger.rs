@@ -8,7 +8,6 @@
 use crate::{Block, BlockId, PoolId, Stream};
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 /// What happened.
@@ -121,6 +120,8 @@ pub struct Site {
     pub line: u32,
 }
 
+const NOBODY: BlockId = BlockId::none();
+
 /// One event. What a kind has no use for is zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
@@ -156,7 +157,7 @@ impl Event {
             address: 0,
             requested: 0,
             granted: 0,
-            block: BlockId(0),
+            block: NOBODY,
             owner: OwnerId(0),
             stream: Stream(0),
             site: Site::default(),
@@ -168,7 +169,7 @@ impl Event {
 }
 
 /// A block that is out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
     /// Its name.
     pub block: BlockId,
@@ -313,28 +314,48 @@ pub struct OwnerFigures {
     pub site: Site,
 }
 
-/// Multiplies: block names are counted up, so this spreads them well enough and costs one instruction.
-#[derive(Default)]
-pub(crate) struct BlockHasher(u64);
-
-impl Hasher for BlockHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
+/// The live blocks, each at the place that its name tells.
+#[derive(Clone, Default)]
+struct Places {
+    slots: Vec<Live>,
+    vacant: Vec<u32>,
+    count: usize,
 }
 
-pub(crate) type BlockMap<V> = HashMap<BlockId, V, BuildHasherDefault<BlockHasher>>;
+impl Places {
+    fn get(&self, block: BlockId) -> Option<&Live> {
+        self.slots.get(block.place()).filter(|live| live.block == block && block != NOBODY)
+    }
+
+    fn get_mut(&mut self, block: BlockId) -> Option<&mut Live> {
+        self.slots.get_mut(block.place()).filter(|live| live.block == block && block != NOBODY)
+    }
+
+    fn insert(&mut self, live: Live) {
+        let place = live.block.place();
+        if place >= self.slots.len() {
+            self.slots.resize(place + 1, Live::default());
+        }
+        self.count += 1;
+        self.slots[place] = live;
+    }
+
+    fn remove(&mut self, block: BlockId) -> Option<Live> {
+        let gone = std::mem::take(self.get_mut(block)?);
+        self.count -= 1;
+        Some(gone)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Live> {
+        self.slots.iter().filter(|live| live.block != NOBODY)
+    }
+
+    fn in_order(&self) -> Vec<Live> {
+        let mut all: Vec<Live> = self.iter().copied().collect();
+        all.sort_unstable_by_key(|live| live.block);
+        all
+    }
+}
 
 /// How many events a ledger keeps unless told otherwise.
 pub const RING: usize = 1_000_000;
@@ -345,8 +366,11 @@ pub struct Ledger {
     capacity: usize,
     recording: bool,
     dropped: u64,
-    live: BlockMap<Live>,
-    checkpoint: BlockMap<Live>,
+    live: Places,
+    checkpoint: Places,
+    sequence: u64,
+    /// Places from here on were never named.
+    unused: usize,
     totals: Totals,
     peak: Peak,
     scopes: Vec<Scope>,
@@ -371,8 +395,10 @@ impl Ledger {
             capacity: capacity.max(1),
             recording: true,
             dropped: 0,
-            live: BlockMap::default(),
-            checkpoint: BlockMap::default(),
+            live: Places::default(),
+            checkpoint: Places::default(),
+            sequence: 0,
+            unused: 0,
             totals: Totals::ZERO,
             peak: Peak::default(),
             scopes: Vec::new(),
@@ -405,6 +431,9 @@ impl Ledger {
         }
         self.totals.count[event.kind as usize] += 1;
         apply(&mut self.live, &event, |before, after| count(&mut self.totals, before, after));
+        if event.kind == EventKind::Free && event.block != NOBODY {
+            self.live.vacant.push(event.block.place() as u32);
+        }
         match event.kind {
             EventKind::RegionGrow | EventKind::Map => self.totals.pool += event.granted,
             EventKind::RegionRelease | EventKind::Unmap => self.totals.pool -= event.granted,
@@ -436,6 +465,15 @@ impl Ledger {
         apply(&mut self.checkpoint, event, |_, _| {});
     }
 
+    /// A name for the next block; its place is free until that block is recorded and again once it is gone.
+    pub fn next_block(&mut self) -> BlockId {
+        self.sequence += 1;
+        let unused = self.live.slots.len().max(self.unused) as u32;
+        let place = self.live.vacant.pop().unwrap_or(unused);
+        self.unused = self.unused.max(place as usize + 1);
+        BlockId::new(self.sequence, place)
+    }
+
     /// Records that a block was handed out.
     pub fn alloc(&mut self, time_ns: u64, block: &Block, owner: OwnerId, stream: Stream) {
         self.record(Event { owner, stream, ..of_block(EventKind::Alloc, time_ns, block) });
@@ -443,19 +481,19 @@ impl Ledger {
 
     /// Records that a block comes back.
     pub fn free(&mut self, time_ns: u64, block: &Block, stream: Stream) {
-        let owner = self.live.get(&block.id()).map_or(OwnerId(0), |live| live.owner);
+        let owner = self.live.get(block.id()).map_or(OwnerId(0), |live| live.owner);
         self.record(Event { owner, stream, ..of_block(EventKind::Free, time_ns, block) });
     }
 
     /// Records that a block moved: the same name, in another pool.
     pub fn migrate(&mut self, time_ns: u64, block: &Block) {
-        let owner = self.live.get(&block.id()).map_or(OwnerId(0), |live| live.owner);
+        let owner = self.live.get(block.id()).map_or(OwnerId(0), |live| live.owner);
         self.record(Event { owner, ..of_block(EventKind::Migrate, time_ns, block) });
     }
 
     /// Gives a block to another owner; a block that is not live stays as it is.
     pub fn change_owner(&mut self, time_ns: u64, block: BlockId, owner: OwnerId) {
-        let Some(live) = self.live.get(&block) else { return };
+        let Some(live) = self.live.get(block) else { return };
         if live.owner == owner {
             return;
         }
@@ -641,35 +679,35 @@ impl Ledger {
 
     /// The blocks that were live where the kept events begin, in the order of their making.
     pub fn checkpoint(&self) -> Vec<Live> {
-        in_order(&self.checkpoint)
+        self.checkpoint.in_order()
     }
 
     /// The blocks that are live now, in the order of their making.
     pub fn live(&self) -> Vec<Live> {
-        in_order(&self.live)
+        self.live.in_order()
     }
 
     /// How many blocks are live now.
     pub fn live_blocks(&self) -> usize {
-        self.live.len()
+        self.live.count
     }
 
     /// The live block of that name.
     pub fn find(&self, block: BlockId) -> Option<&Live> {
-        self.live.get(&block)
+        self.live.get(block)
     }
 
     /// The live block that covers an address.
     pub fn at_address(&self, address: u64) -> Option<&Live> {
         self.live
-            .values()
+            .iter()
             .find(|live| live.address <= address && address - live.address < live.granted)
     }
 
     /// Bytes and blocks by owner, largest first.
     pub fn by_owner(&self) -> Vec<OwnerFigures> {
         let mut largest: HashMap<OwnerId, (OwnerFigures, u64)> = HashMap::new();
-        for live in self.live.values() {
+        for live in self.live.iter() {
             let none = OwnerFigures {
                 owner: live.owner,
                 bytes: 0,
@@ -704,18 +742,8 @@ fn of_block(kind: EventKind, time_ns: u64, block: &Block) -> Event {
     }
 }
 
-fn in_order(blocks: &BlockMap<Live>) -> Vec<Live> {
-    let mut all: Vec<Live> = blocks.values().copied().collect();
-    all.sort_unstable_by_key(|live| live.block);
-    all
-}
-
 /// What an event does to the set of live blocks. `changed` is told what went and what came.
-fn apply(
-    live: &mut BlockMap<Live>,
-    event: &Event,
-    mut changed: impl FnMut(Option<&Live>, Option<&Live>),
-) {
+fn apply(live: &mut Places, event: &Event, mut changed: impl FnMut(Option<&Live>, Option<&Live>)) {
     match event.kind {
         EventKind::Alloc => {
             let made = Live {
@@ -730,20 +758,20 @@ fn apply(
                 stream: event.stream,
             };
             changed(None, Some(&made));
-            live.insert(event.block, made);
+            live.insert(made);
         }
         EventKind::Free => {
-            if let Some(gone) = live.remove(&event.block) {
+            if let Some(gone) = live.remove(event.block) {
                 changed(Some(&gone), None);
             }
         }
         EventKind::OwnerChange => {
-            if let Some(block) = live.get_mut(&event.block) {
+            if let Some(block) = live.get_mut(event.block) {
                 block.owner = event.owner;
             }
         }
         EventKind::Migrate => {
-            if let Some(block) = live.get_mut(&event.block) {
+            if let Some(block) = live.get_mut(event.block) {
                 let before = *block;
                 (block.address, block.granted, block.pool) =
                     (event.address, event.granted, event.pool);

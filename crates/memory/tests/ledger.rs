@@ -4,7 +4,7 @@ use vramlab_memory::conformance::Random;
 use vramlab_memory::heap::Request;
 use vramlab_memory::ledger::{Event, EventKind, Ledger, Owner, Site};
 use vramlab_memory::replay::{Device, Part, Step, Trace, run};
-use vramlab_memory::{Block, Fake, GIB, Heap, MIB, ModeSpec, Stream};
+use vramlab_memory::{Block, BlockId, Fake, GIB, Heap, MIB, ModeSpec, Stream};
 
 const S: Stream = Stream(0);
 
@@ -12,9 +12,9 @@ fn heap() -> Heap {
     Heap::new(Box::new(Fake::new(GIB)), ModeSpec::default())
 }
 
-fn event(kind: EventKind, id: u64, bytes: u64) -> Event {
-    let block = vramlab_memory::BlockId(id);
-    Event { block, requested: bytes, granted: bytes, ..Event::of(kind, id) }
+fn event(kind: EventKind, block: BlockId) -> Event {
+    let bytes = block.sequence();
+    Event { block, requested: bytes, granted: bytes, ..Event::of(kind, 0) }
 }
 
 #[test]
@@ -22,14 +22,14 @@ fn the_ring_is_bounded_and_its_checkpoint_is_what_lived_at_its_tail() {
     let mut ledger = Ledger::new(100);
     let mut random = Random::new(1);
     let mut all: Vec<Event> = Vec::new();
-    let mut live: Vec<u64> = Vec::new();
-    for id in 1..5_000 {
+    let mut live: Vec<BlockId> = Vec::new();
+    for _ in 1..5_000 {
         let event = if random.below(2) == 0 || live.is_empty() {
-            live.push(id);
-            event(EventKind::Alloc, id, id)
+            live.push(ledger.next_block());
+            event(EventKind::Alloc, live[live.len() - 1])
         } else {
             let gone = live.swap_remove(random.below(live.len() as u64) as usize);
-            event(EventKind::Free, gone, gone)
+            event(EventKind::Free, gone)
         };
         ledger.record(event);
         all.push(event);
@@ -45,8 +45,11 @@ fn the_ring_is_bounded_and_its_checkpoint_is_what_lived_at_its_tail() {
     let checkpoint: Vec<_> = ledger.checkpoint().iter().map(|live| live.block).collect();
     assert_eq!(checkpoint, expected.into_iter().collect::<Vec<_>>());
     live.sort_unstable();
-    assert_eq!(ledger.live().iter().map(|live| live.block.0).collect::<Vec<_>>(), live);
-    assert_eq!(ledger.totals().live_granted, live.iter().sum::<u64>());
+    assert_eq!(ledger.live().iter().map(|live| live.block).collect::<Vec<_>>(), live);
+    assert_eq!(
+        ledger.totals().live_granted,
+        live.iter().map(|block| block.sequence()).sum::<u64>()
+    );
 }
 
 #[test]
