@@ -145,16 +145,33 @@ pub struct MemoryReport {
     pub live_arrays: u64,
     /// In the order of their making.
     pub regions: Vec<u64>,
+    /// Since the session began; calls of jitted functions.
     pub compile: CompileCounts,
+    pub compile_hits_cell: u64,
+    pub compile_misses_cell: u64,
+    /// What the misses of this cell took.
+    pub compile_ns_cell: u64,
     pub scopes: Vec<ScopeReport>,
     /// Variables by bytes, largest first (for the full table).
     pub variables: Vec<(String, u64)>,
+    /// The pool as a strip of characters: `█` in use, `▒` partly, `·` free, `│` between regions.
+    /// Only for the full table.
+    pub strip: String,
+    /// Compile cache entries by bytes, largest first (for the full table).
+    pub caches: Vec<(String, u64)>,
     pub wall_ns: u64,
     pub tier: Option<Tier>,
     /// Lines that must not be missed: a backed-off preallocation, a copied donation and its holder.
     pub notes: Vec<String>,
     /// How much the face should show.
     pub watch: Watch,
+}
+
+impl MemoryReport {
+    /// In use beyond what was asked for.
+    pub fn slack_bytes(&self) -> u64 {
+        self.bytes_in_use.saturating_sub(self.requested_bytes)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,0 +1,133 @@
+//! Cells without a prompt: from files, from `-c`, from standard input.
+
+use crate::face::Face;
+use crate::json::{self, Outputs};
+use crate::options::Options;
+use crate::{signals, source};
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use vramlab_session::{Completeness, Session, Status};
+
+/// Runs cells one after another and remembers whether any failed.
+pub struct Batch<'a> {
+    session: Session,
+    options: &'a Options,
+    face: Face,
+    failed: bool,
+    /// Show each cell before its output.
+    echo: bool,
+}
+
+/// Whether to go on.
+#[derive(PartialEq, Eq)]
+enum Next {
+    Go,
+    Stop,
+}
+
+impl<'a> Batch<'a> {
+    pub fn new(mut session: Session, options: &'a Options) -> Batch<'a> {
+        signals::catch(session.interrupt_handle());
+        session.set_input(Box::new(|prompt| {
+            let mut out = std::io::stdout().lock();
+            // Whoever reads the prompt may be gone; the answer still counts.
+            let _ = out.write_all(prompt.as_bytes()).and_then(|()| out.flush());
+            let mut line = String::new();
+            let read = std::io::stdin().lock().read_line(&mut line).ok()?;
+            (read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_string())
+        }));
+        Batch { session, options, face: Face::new(), failed: false, echo: false }
+    }
+
+    /// # Errors
+    /// A file that cannot be read, or is not what its name says; no cell has run then.
+    pub fn files(mut self, paths: &[String]) -> Result<ExitCode, String> {
+        let read = |path: &String| source::read(path);
+        let cells = paths.iter().map(read).collect::<Result<Vec<_>, String>>()?;
+        self.echo = true;
+        for cell in cells.iter().flatten() {
+            if self.run(cell) == Next::Stop {
+                break;
+            }
+        }
+        Ok(self.end())
+    }
+
+    pub fn cell(mut self, cell: &str) -> ExitCode {
+        self.run(cell);
+        self.end()
+    }
+
+    /// Cells as they would be typed, each run as soon as it is whole; behind a `// %%` line, cells
+    /// in percent format.
+    ///
+    /// # Errors
+    /// When standard input cannot be read, or is no text.
+    pub fn standard_input(mut self) -> Result<ExitCode, String> {
+        let mut gathered = String::new();
+        let mut percent = false;
+        loop {
+            let mut line = String::new();
+            let read = std::io::stdin().lock().read_line(&mut line);
+            let at_end = read.map_err(|error| format!("standard input: {error}"))? == 0;
+            let is_marker = source::marker(&line).is_some();
+            let whole = at_end || is_marker || (!percent && self.is_whole(&gathered, &line));
+            if whole {
+                for cell in source::percent(&std::mem::take(&mut gathered)) {
+                    if self.run(&cell) == Next::Stop {
+                        return Ok(self.end());
+                    }
+                }
+            }
+            percent |= is_marker;
+            gathered.push_str(&line);
+            if at_end {
+                return Ok(self.end());
+            }
+        }
+    }
+
+    /// Whether what was gathered is a cell of its own, seen from the line that follows.
+    fn is_whole(&self, gathered: &str, next: &str) -> bool {
+        let next = next.trim_start();
+        let goes_on = next.starts_with("else") || next.starts_with('.') || next.starts_with('}');
+        !gathered.trim().is_empty()
+            && !goes_on
+            && !gathered.trim_start().starts_with("%%")
+            && !matches!(self.session.completeness(gathered), Completeness::Incomplete { .. })
+    }
+
+    fn run(&mut self, cell: &str) -> Next {
+        let result = match self.options.json {
+            true => self.run_json(cell),
+            false => self.run_shown(cell),
+        };
+        self.failed |= result.status != Status::Ok;
+        let stops = result.status != Status::Ok && !self.options.keep_going;
+        if stops || result.exit || result.status == Status::Interrupted {
+            return Next::Stop;
+        }
+        Next::Go
+    }
+
+    fn run_shown(&mut self, cell: &str) -> vramlab_session::CellResult {
+        let face = &mut self.face;
+        if self.echo {
+            face.echo(&format!("[{}] ", self.session.next_cell()), cell);
+        }
+        let result = self.session.execute(cell, &mut |event| face.show(event));
+        face.end_line();
+        result
+    }
+
+    fn run_json(&mut self, cell: &str) -> vramlab_session::CellResult {
+        let mut outputs = Outputs::default();
+        let result = self.session.execute(cell, &mut |event| outputs.add(&event));
+        self.face.line(&json::line(cell, outputs, &result));
+        result
+    }
+
+    fn end(self) -> ExitCode {
+        if self.failed { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    }
+}
