@@ -121,6 +121,8 @@ impl Literal {
             DType::U32 => value as u32 as u64,
             DType::I32 => value as i32 as u32 as u64,
             DType::I64 => value as u64,
+            // Straight to f32: through f64 a large integer would be rounded twice.
+            DType::F32 => (value as f32).to_bits() as u64,
             _ => return Literal::from_f64(dtype, value as f64),
         };
         Literal { dtype, bits }

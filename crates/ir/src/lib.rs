@@ -11,14 +11,18 @@
 
 pub mod dtype;
 pub mod engine;
+pub mod eval;
 pub mod fault;
 pub mod func;
 pub mod half;
+pub mod interp;
 pub mod kernel;
 pub mod lowering;
 pub mod primitive;
 pub mod scalar;
 pub mod shape;
+pub mod text;
+pub mod verify;
 
 pub use dtype::{DType, Literal};
 pub use engine::{
@@ -27,8 +31,11 @@ pub use engine::{
 };
 pub use fault::{Fault, FaultKind, Span};
 pub use func::{Eqn, Func, FuncBuilder, Param, Params, Type, Value};
+pub use interp::{Tensor, evaluate};
 pub use kernel::{Kernel, Program};
 pub use lowering::{Lowering, ReduceKind};
 pub use primitive::{Op, Primitive};
 pub use scalar::{Inst, Reg, ScalarOp, ScalarProgram};
 pub use shape::Shape;
+pub use text::{ParseError, parse};
+pub use verify::{Complaint, verify};

@@ -38,11 +38,11 @@ impl Shape {
         self.checked_elements().unwrap_or(usize::MAX)
     }
 
-    /// Row-major strides in elements.
+    /// Row-major strides in elements; they saturate for shapes that no `Func` may hold.
     pub fn strides(&self) -> Vec<usize> {
-        let mut strides = vec![1; self.rank()];
+        let mut strides = vec![1usize; self.rank()];
         for axis in (1..self.rank()).rev() {
-            strides[axis - 1] = strides[axis] * self.0[axis];
+            strides[axis - 1] = strides[axis].saturating_mul(self.0[axis]);
         }
         strides
     }
