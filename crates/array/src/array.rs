@@ -146,15 +146,11 @@ impl Array {
             ))),
             Repr::Concrete(handle) => Ok(handle),
             Repr::Traced(traced) => Err(placed(
-                Fault::new(
-                    FaultKind::Trace,
-                    op,
-                    format!("a traced {} has no data yet", traced.ty),
-                )
-                .help(
-                    "inside jit an array stands for a value of a later run: return it from the \
+                Fault::new(FaultKind::Trace, op, format!("a traced {} has no data yet", traced.ty))
+                    .help(
+                        "inside jit an array stands for a value of a later run: return it from the \
                      function and read it there, or choose with select(c, a, b)",
-                ),
+                    ),
             )),
         }
     }

@@ -18,15 +18,10 @@ pub(crate) fn filled(
     fill_shape(name, shape(name, extents)?, value.literal(dtype))
 }
 
-pub(crate) fn fill_shape(
-    name: &'static str,
-    shape: Shape,
-    value: Literal,
-) -> Result<Array, Fault> {
+pub(crate) fn fill_shape(name: &'static str, shape: Shape, value: Literal) -> Result<Array, Fault> {
     if trace::active() {
-        let params = Params::new()
-            .with("value", Param::Literal(value))
-            .with("shape", Param::Shape(shape));
+        let params =
+            Params::new().with("value", Param::Literal(value)).with("shape", Param::Shape(shape));
         return apply(name, &vramlab_ops::FULL, params, &[], &[]);
     }
     if shape.rank() == 0 {

@@ -239,8 +239,7 @@ fn one_op(
     operands: &[Operand],
 ) -> Result<Arc<Func>, Fault> {
     let mut builder = FuncBuilder::new(name);
-    let given: Vec<_> =
-        operands.iter().map(|operand| builder.param(operand.ty.clone())).collect();
+    let given: Vec<_> = operands.iter().map(|operand| builder.param(operand.ty.clone())).collect();
     let mut values = Vec::with_capacity(given.len());
     for (value, operand) in given.into_iter().zip(operands) {
         values.push(match operand.ty.dtype == operand.dtype {

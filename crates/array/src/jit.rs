@@ -357,9 +357,7 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// buffer may be reused; it is gone afterwards.
     #[track_caller]
     pub fn call<'a>(&self, arguments: impl Arguments<'a, N>) -> Out {
-        or_raise(
-            arguments.arguments().and_then(|given| self.core.call(&given)).and_then(unflatten),
-        )
+        or_raise(arguments.arguments().and_then(|given| self.core.call(&given)).and_then(unflatten))
     }
 
     /// Bytes of the last call's executable under JAX's names.

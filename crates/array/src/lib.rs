@@ -3,12 +3,62 @@
 //! Place in the flow: a cell (compiled by rustc, or interpreted by `cells`) calls these functions;
 //! outside a trace each op becomes a one-op `Func` that the ambient [`vramlab_ir::Engine`] runs at
 //! once, inside `jit` it becomes an equation. What goes out: calls of `Engine`, nothing else.
+//!
+//! Every name has one core function that returns `Result<_, Fault>`. The typed method and function
+//! (which panic with the fault) and the dynamic entry of the [`surface`] table are made from one
+//! declaration over that core; see `declare.rs`.
+//!
 //! Absent on purpose: devices, allocators, text of cells. No dependency from a registry.
 
+mod ambient;
+mod array;
+mod collections;
+mod create;
+mod declare;
+mod decode;
+mod eager;
+mod element;
+mod elementwise;
+mod elementwise_surface;
+mod inspect;
+mod jit;
+mod known;
+mod layout;
+mod operand;
+mod operators;
+mod prelude_items;
+mod raise;
+mod random;
+mod shape_arguments;
 pub mod surface;
+mod trace;
+mod tree;
 
-pub use vramlab_ir as ir;
+pub use ambient::{engine, origin, set_engine, set_origin, with_engine};
+pub use array::Array;
+pub use jit::{Arg, JitCore};
+pub use prelude_items::DynJit;
+pub use raise::{catch, raise};
+pub use tree::Structure;
 
-/// An array on the device, or a value of a running trace.
-#[derive(Clone, Debug)]
-pub struct Array {}
+/// Everything a cell can name.
+pub mod prelude {
+    pub use crate::array::Array;
+    pub use crate::collections::{Arrays, Starts};
+    pub use crate::element::{Element, Nested};
+    pub use crate::elementwise_surface::arithmetic::free::*;
+    pub use crate::elementwise_surface::bits::free::*;
+    pub use crate::elementwise_surface::comparison::free::*;
+    pub use crate::elementwise_surface::one::free::*;
+    pub use crate::elementwise_surface::others::free::*;
+    pub use crate::elementwise_surface::two::free::*;
+    pub use crate::inspect::{array, array_as, from_vec};
+    pub use crate::jit::{Arguments, Jit, jit};
+    pub use crate::operand::{Number, Operand};
+    pub use crate::prelude_items::{
+        BF16, BOOL, F16, F32, F64, I32, I64, U8, U32, full, full_as, ones, ones_as, zeros, zeros_as,
+    };
+    pub use crate::shape_arguments::{Axes, AxisIndex, Extent, Indices, IntoShape, Padding};
+    pub use crate::tree::Tree;
+    pub use vramlab_ir::{DType, MemoryAnalysis};
+}

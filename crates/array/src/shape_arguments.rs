@@ -82,6 +82,23 @@ impl Axes for &[i32] {
     }
 }
 
+/// Elements before and behind, per axis: `[(1, 2), (0, 0)]`.
+pub trait Padding {
+    fn pairs(&self) -> Vec<(i64, i64)>;
+}
+
+impl<const N: usize> Padding for [(i32, i32); N] {
+    fn pairs(&self) -> Vec<(i64, i64)> {
+        self.iter().map(|&(low, high)| (low as i64, high as i64)).collect()
+    }
+}
+
+impl Padding for Vec<(i32, i32)> {
+    fn pairs(&self) -> Vec<(i64, i64)> {
+        self.iter().map(|&(low, high)| (low as i64, high as i64)).collect()
+    }
+}
+
 /// The shape of those extents.
 pub(crate) fn shape(op: &str, extents: &[i64]) -> Result<Shape, Fault> {
     if let Some(negative) = extents.iter().find(|&&extent| extent < 0) {

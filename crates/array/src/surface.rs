@@ -3,9 +3,13 @@
 //! through the same cores, so that they cannot drift apart; a test compiles the signatures.
 
 use crate::Array;
+use crate::elementwise::{binary, unary};
+use crate::elementwise_surface as elementwise;
+
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use vramlab_ir::{DType, Fault};
+use std::sync::{Arc, LazyLock};
+use vramlab_ir::{DType, Fault, FaultKind};
 
 /// A value of the instant tier, and the common currency of the dynamic entry points.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +25,7 @@ pub enum Dyn {
     DType(DType),
     /// An array by value: passing it moves it.
     Array(Array),
-    /// `&array`.
+    /// `&array`: made with [`Array::alias`], so that it is not a holder of its own.
     Borrowed(Array),
     /// `[T; N]` and `Vec<T>`; the static type knows which one it is.
     List(Vec<Dyn>),
@@ -42,6 +46,28 @@ pub enum Dyn {
     },
 }
 
+impl Dyn {
+    /// What it is, for faults.
+    pub fn kind_name(&self) -> &'static str {
+        match self {
+            Dyn::Unit => "()",
+            Dyn::Bool(_) => "a bool",
+            Dyn::Int(_) => "an integer",
+            Dyn::Float(_) => "a float",
+            Dyn::Char(_) => "a char",
+            Dyn::Text(_) => "a string",
+            Dyn::DType(_) => "an element type",
+            Dyn::Array(_) | Dyn::Borrowed(_) => "an array",
+            Dyn::List(_) => "a list",
+            Dyn::Tuple(_) => "a tuple",
+            Dyn::Range { .. } => "a range",
+            Dyn::Option(_) => "an option",
+            Dyn::Function(_) => "a function",
+            Dyn::Record { name, .. } => name,
+        }
+    }
+}
+
 /// Something a cell can call with arguments by position.
 pub trait Callable: Send + Sync + fmt::Debug {
     /// # Errors
@@ -53,7 +79,7 @@ pub trait Callable: Send + Sync + fmt::Debug {
 }
 
 /// Function, or method of a type of the prelude.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     Function,
     /// Method of `Array`, `Jit`, `MemoryStats`, …: the receiver type's name.
@@ -68,10 +94,92 @@ pub struct Item {
     pub place: Place,
     /// As rustc reads it, bounds included: `fn softmax(x: impl Operand, axis: i32) -> Array`,
     /// `fn jit<const N: usize, Out: Tree>(f: impl Fn([&Array; N]) -> Out) -> Jit<N, Out>`.
+    /// Of a constant: `const F32: DType`.
     pub signature: &'static str,
     pub doc: &'static str,
     /// A cell that runs.
     pub example: &'static str,
-    /// `arguments[0]` is the receiver for methods.
+    /// `arguments[0]` is the receiver for methods. A type parameter bound by `Element`
+    /// (`item_as::<i32>()`) comes as `Dyn::DType`: behind the receiver, or first where there is none.
     pub call: fn(Vec<Dyn>) -> Result<Dyn, Fault>,
+}
+
+/// Every name, family by family.
+pub fn items() -> impl Iterator<Item = &'static Item> {
+    FAMILIES.iter().flat_map(|family| family.iter())
+}
+
+static FAMILIES: &[&[Item]] = &[
+    crate::prelude_items::CREATION,
+    crate::prelude_items::CONSTANTS,
+    crate::prelude_items::INSPECTION,
+    crate::prelude_items::TRANSFORMS,
+    elementwise::one::ITEMS,
+    elementwise::arithmetic::ITEMS,
+    elementwise::two::ITEMS,
+    elementwise::bits::ITEMS,
+    elementwise::comparison::ITEMS,
+    elementwise::others::ITEMS,
+];
+
+static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Item>>> = LazyLock::new(|| {
+    let mut names: HashMap<&'static str, Vec<&'static Item>> = HashMap::new();
+    items().for_each(|item| names.entry(item.name).or_default().push(item));
+    names
+});
+
+/// The item of that name in that place.
+pub fn lookup(place: Place, name: &str) -> Option<&'static Item> {
+    BY_NAME.get(name)?.iter().copied().find(|item| item.place == place)
+}
+
+/// Every item of that name: function and methods.
+pub fn named(name: &str) -> &'static [&'static Item] {
+    BY_NAME.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Rust's operators on arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    Add,
+    Sub,
+    Mul,
+    Div,
+    Rem,
+}
+
+/// `a + b` where at least one is an array and the other an array or a number (`f64`, `i32`).
+///
+/// # Errors
+/// The op's fault.
+pub fn operator(operator: Operator, a: &Dyn, b: &Dyn) -> Result<Dyn, Fault> {
+    let entry = match operator {
+        Operator::Add => &vramlab_ops::ADD,
+        Operator::Sub => &vramlab_ops::SUB,
+        Operator::Mul => &vramlab_ops::MUL,
+        Operator::Div => &vramlab_ops::DIV,
+        Operator::Rem => &vramlab_ops::REM,
+    };
+    binary(entry, input(entry.name, a)?, input(entry.name, b)?).map(Dyn::Array)
+}
+
+/// `-a`.
+///
+/// # Errors
+/// The op's fault.
+pub fn negate(a: &Dyn) -> Result<Dyn, Fault> {
+    unary(&vramlab_ops::NEG, input("neg", a)?).map(Dyn::Array)
+}
+
+fn input<'a>(name: &str, value: &'a Dyn) -> Result<crate::operand::Input<'a>, Fault> {
+    use crate::operand::{Input, Number};
+    match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => Ok(Input::Array(array)),
+        Dyn::Int(value) => Ok(Input::Number(Number::Int(*value as i64))),
+        Dyn::Float(value) => Ok(Input::Number(Number::Float(*value))),
+        other => {
+            let message = format!("takes arrays and numbers, not {}", other.kind_name());
+            Err(Fault::new(FaultKind::Argument, name, message))
+        }
+    }
 }

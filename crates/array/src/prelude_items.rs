@@ -1,0 +1,493 @@
+//! Entries of the surface table that are not ops on arrays: creation, constants, reading,
+//! transforms, the device.
+
+use crate::array::Array;
+use crate::decode::Decoder;
+use crate::element::{self, Nested, measure_row};
+use crate::jit::{self, Arg, JitCore, Results};
+use crate::surface::{Callable, Dyn, Item, Place};
+use crate::tree::Structure;
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use vramlab_ir::{DType, Fault, FaultKind, Literal, MemoryAnalysis};
+
+crate::declare::functions! { CREATION:
+    zeros(shape: Shape) = crate::create::zeros,
+        "An f32 array of zeros.", "zeros([2, 3])";
+    zeros_as(dtype: DType, shape: Shape) = crate::create::zeros_as,
+        "An array of zeros of an element type.", "zeros_as(U8, [4])";
+    ones(shape: Shape) = crate::create::ones,
+        "An f32 array of ones.", "ones([2, 3])";
+    ones_as(dtype: DType, shape: Shape) = crate::create::ones_as,
+        "An array of ones of an element type.", "ones_as(I32, [4])";
+    full(shape: Shape, value: Number) = crate::create::full,
+        "An f32 array with one value everywhere.", "full([2, 3], 7.0)";
+    full_as(dtype: DType, shape: Shape, value: Number) = crate::create::full_as,
+        "An array with one value everywhere, of an element type.", "full_as(BF16, [4], 1.0)";
+}
+
+macro_rules! constants {
+    ($($name:ident = $dtype:ident;)*) => {
+        $(
+            #[doc = concat!("The element type `", stringify!($dtype), "`.")]
+            pub const $name: DType = DType::$dtype;
+        )*
+
+        pub(crate) static CONSTANTS: &[Item] = &[$(
+            Item {
+                name: stringify!($name),
+                place: Place::Constant,
+                signature: concat!("const ", stringify!($name), ": DType"),
+                doc: concat!("The element type ", stringify!($name), "."),
+                example: concat!("zeros_as(", stringify!($name), ", [4])"),
+                call: |_| Ok(Dyn::DType(DType::$dtype)),
+            }
+        ),*];
+    };
+}
+
+constants! {
+    F32 = F32;
+    F64 = F64;
+    F16 = F16;
+    BF16 = BF16;
+    I32 = I32;
+    I64 = I64;
+    U8 = U8;
+    U32 = U32;
+    BOOL = Bool;
+}
+
+/// A literal of the instant tier.
+impl Nested for Dyn {
+    fn dtype(&self) -> DType {
+        match self {
+            Dyn::Int(_) => DType::I32,
+            Dyn::Bool(_) => DType::Bool,
+            Dyn::List(rows) => rows.first().map_or(DType::F32, Nested::dtype),
+            _ => DType::F32,
+        }
+    }
+
+    fn measure(&self, depth: usize, extents: &mut Vec<usize>) -> Result<(), Fault> {
+        match self {
+            Dyn::List(rows) => {
+                measure_row(depth, rows.len(), extents)?;
+                rows.iter().try_for_each(|row| row.measure(depth + 1, extents))
+            }
+            Dyn::Int(_) | Dyn::Float(_) | Dyn::Bool(_) => Ok(()),
+            other => {
+                let message = format!("a literal holds numbers, not {}", other.kind_name());
+                Err(Fault::new(FaultKind::Argument, "array", message))
+            }
+        }
+    }
+
+    fn append(&self, literals: &mut Vec<Literal>) {
+        match self {
+            Dyn::List(rows) => rows.iter().for_each(|row| row.append(literals)),
+            Dyn::Int(value) => literals.push(Literal::from_i64(DType::I64, *value as i64)),
+            Dyn::Bool(value) => literals.push(Literal::from_i64(DType::Bool, *value as i64)),
+            Dyn::Float(value) => literals.push(Literal::from_f64(DType::F64, *value)),
+            _ => {}
+        }
+    }
+}
+
+/// An element as a value of the instant tier.
+fn read(literal: Literal, dtype: DType) -> Dyn {
+    let literal = literal.convert(dtype);
+    match dtype {
+        DType::Bool => Dyn::Bool(literal.as_i64() != 0),
+        dtype if dtype.is_float() => Dyn::Float(literal.as_f64()),
+        _ => Dyn::Int(literal.as_i64() as i128),
+    }
+}
+
+fn size(value: usize) -> Dyn {
+    Dyn::Int(value as i128)
+}
+
+/// A method of `Array` that reads its type.
+fn reading(name: &'static str, arguments: Vec<Dyn>, read: fn(&Array) -> Dyn) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new(name, arguments);
+    let array = decoder.array()?;
+    decoder.end()?;
+    Ok(read(&array))
+}
+
+const ARRAY: Place = Place::Method("Array");
+
+pub(crate) static INSPECTION: &[Item] = &[
+    Item {
+        name: "array",
+        place: Place::Function,
+        signature: "fn array(values: impl Nested) -> Array",
+        doc: "An array from nested literals; floats become f32, integers i32.",
+        example: "array([[1.0, 2.0], [3.0, 4.0]])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("array", arguments);
+            let values = decoder.next()?;
+            decoder.end()?;
+            element::nested(&values, None).map(Dyn::Array)
+        },
+    },
+    Item {
+        name: "array_as",
+        place: Place::Function,
+        signature: "fn array_as(dtype: DType, values: impl Nested) -> Array",
+        doc: "An array of an element type from nested literals.",
+        example: "array_as(F64, [1.0, 2.0])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("array_as", arguments);
+            let dtype = decoder.dtype()?;
+            let values = decoder.next()?;
+            decoder.end()?;
+            element::nested(&values, Some(dtype)).map(Dyn::Array)
+        },
+    },
+    Item {
+        name: "from_vec",
+        place: Place::Function,
+        signature: "fn from_vec<T: Element>(values: Vec<T>, shape: impl IntoShape) -> Array",
+        doc: "An array from its elements in row-major order; f64 becomes f32.",
+        example: "from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("from_vec", arguments);
+            let dtype = decoder.dtype()?;
+            let values = decoder.next()?;
+            let shape = decoder.shape()?;
+            decoder.end()?;
+            let mut literals = Vec::new();
+            values.append(&mut literals);
+            let ty = element::target(&shape, element::stored(dtype))?;
+            element::from_literals(&literals, ty).map(Dyn::Array)
+        },
+    },
+    Item {
+        name: "shape",
+        place: ARRAY,
+        signature: "fn shape(&self) -> Vec<usize>",
+        doc: "The extent of every axis.",
+        example: "zeros([2, 3]).shape()",
+        call: |arguments| {
+            reading("shape", arguments, |x| Dyn::List(x.shape().into_iter().map(size).collect()))
+        },
+    },
+    Item {
+        name: "dtype",
+        place: ARRAY,
+        signature: "fn dtype(&self) -> DType",
+        doc: "The element type.",
+        example: "zeros([2, 3]).dtype()",
+        call: |arguments| reading("dtype", arguments, |x| Dyn::DType(x.dtype())),
+    },
+    Item {
+        name: "len",
+        place: ARRAY,
+        signature: "fn len(&self) -> usize",
+        doc: "The number of elements.",
+        example: "zeros([2, 3]).len()",
+        call: |arguments| reading("len", arguments, |x| size(x.len())),
+    },
+    Item {
+        name: "ndim",
+        place: ARRAY,
+        signature: "fn ndim(&self) -> usize",
+        doc: "The number of axes.",
+        example: "zeros([2, 3]).ndim()",
+        call: |arguments| reading("ndim", arguments, |x| size(x.ndim())),
+    },
+    Item {
+        name: "rank",
+        place: ARRAY,
+        signature: "fn rank(&self) -> usize",
+        doc: "The number of axes.",
+        example: "zeros([2, 3]).rank()",
+        call: |arguments| reading("rank", arguments, |x| size(x.rank())),
+    },
+    Item {
+        name: "nbytes",
+        place: ARRAY,
+        signature: "fn nbytes(&self) -> usize",
+        doc: "The bytes of the elements.",
+        example: "zeros([2, 3]).nbytes()",
+        call: |arguments| reading("nbytes", arguments, |x| size(x.nbytes())),
+    },
+    Item {
+        name: "item",
+        place: ARRAY,
+        signature: "fn item(&self) -> f64",
+        doc: "The one element of an array that has one.",
+        example: "ones([2, 3]).sum().item()",
+        call: |arguments| {
+            let mut decoder = Decoder::new("item", arguments);
+            let array = decoder.array()?;
+            decoder.end()?;
+            Ok(Dyn::Float(element::item(&array)?.as_f64()))
+        },
+    },
+    Item {
+        name: "item_as",
+        place: ARRAY,
+        signature: "fn item_as<T: Element>(&self) -> T",
+        doc: "The one element, converted as by `as`.",
+        example: "full([1], 2.5).item_as::<i32>()",
+        call: |arguments| {
+            let mut decoder = Decoder::new("item_as", arguments);
+            let array = decoder.array()?;
+            let dtype = decoder.dtype()?;
+            decoder.end()?;
+            Ok(read(element::item(&array)?, dtype))
+        },
+    },
+    Item {
+        name: "to_vec",
+        place: ARRAY,
+        signature: "fn to_vec<T: Element>(&self) -> Vec<T>",
+        doc: "The elements in row-major order, converted as by `as`.",
+        example: "ones([3]).to_vec::<f32>()",
+        call: |arguments| {
+            let mut decoder = Decoder::new("to_vec", arguments);
+            let array = decoder.array()?;
+            let dtype = decoder.dtype()?;
+            decoder.end()?;
+            let literals = element::literals(&array, "to_vec")?;
+            Ok(Dyn::List(literals.into_iter().map(|literal| read(literal, dtype)).collect()))
+        },
+    },
+    Item {
+        name: "clone",
+        place: ARRAY,
+        signature: "fn clone(&self) -> Array",
+        doc: "Another holder of the same bytes; copy() copies them.",
+        example: "let x = ones([3]);\nlet y = x.clone();\ny",
+        call: |arguments| reading("clone", arguments, |x| Dyn::Array(x.clone())),
+    },
+];
+
+/// A jitted function of the instant tier.
+pub struct DynJit {
+    core: Arc<JitCore>,
+}
+
+impl DynJit {
+    pub fn core(&self) -> &Arc<JitCore> {
+        &self.core
+    }
+}
+
+impl fmt::Debug for DynJit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.core.fmt(f)
+    }
+}
+
+impl Callable for DynJit {
+    /// One argument: the list or tuple of arrays, as `f([&x, &w])` and `f.call((w, &x))` have it.
+    fn call(&self, mut arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+        let given = match (arguments.len(), arguments.pop()) {
+            (1, Some(Dyn::List(items) | Dyn::Tuple(items))) => items,
+            _ => {
+                let message = "takes one list or tuple of arrays";
+                return Err(Fault::new(FaultKind::Argument, "call", message));
+            }
+        };
+        let arguments = call_arguments(&given)?;
+        let (arrays, structure) = self.core.call(&arguments)?;
+        Ok(rebuild(&structure, &mut arrays.into_iter()))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+fn call_arguments(given: &[Dyn]) -> Result<Vec<Arg<'_>>, Fault> {
+    given
+        .iter()
+        .map(|argument| match argument {
+            Dyn::Array(array) => Ok(Arg::Moved(array.alias())),
+            Dyn::Borrowed(array) => Ok(Arg::Borrowed(array)),
+            other => {
+                let message = format!("takes arrays, not {}", other.kind_name());
+                Err(Fault::new(FaultKind::Argument, "call", message))
+            }
+        })
+        .collect()
+}
+
+fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Array>) -> Dyn {
+    match structure {
+        Structure::Array => arrays.next().map_or(Dyn::Unit, Dyn::Array),
+        Structure::Tuple(items) if items.is_empty() => Dyn::Unit,
+        Structure::Tuple(items) => {
+            Dyn::Tuple(items.iter().map(|item| rebuild(item, arrays)).collect())
+        }
+        Structure::List(items) => {
+            Dyn::List(items.iter().map(|item| rebuild(item, arrays)).collect())
+        }
+    }
+}
+
+/// The arrays of a result in order, and how it held them.
+fn flatten(value: Dyn, arrays: &mut Vec<Array>) -> Result<Structure, Fault> {
+    match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => {
+            arrays.push(array);
+            Ok(Structure::Array)
+        }
+        Dyn::Unit => Ok(Structure::Tuple(Vec::new())),
+        Dyn::Tuple(items) => Ok(Structure::Tuple(flatten_all(items, arrays)?)),
+        Dyn::List(items) => Ok(Structure::List(flatten_all(items, arrays)?)),
+        other => {
+            let message = format!("a traced function returns arrays, not {}", other.kind_name());
+            Err(Fault::new(FaultKind::Trace, "jit", message))
+        }
+    }
+}
+
+fn flatten_all(items: Vec<Dyn>, arrays: &mut Vec<Array>) -> Result<Vec<Structure>, Fault> {
+    items.into_iter().map(|item| flatten(item, arrays)).collect()
+}
+
+fn jit_function(function: Arc<dyn Callable>) -> Dyn {
+    let body = move |arrays: &[Array]| -> Result<Results, Fault> {
+        let arguments = arrays.iter().map(|array| Dyn::Borrowed(array.alias())).collect();
+        let result = function.call(vec![Dyn::List(arguments)])?;
+        let mut arrays = Vec::new();
+        let structure = flatten(result, &mut arrays)?;
+        Ok((arrays, structure))
+    };
+    Dyn::Function(Arc::new(DynJit { core: Arc::new(JitCore::new("jit", body)) }))
+}
+
+/// The jitted function that a method of `Jit` is called on.
+fn jit_core(decoder: &mut Decoder) -> Result<Arc<JitCore>, Fault> {
+    let function = decoder.function()?;
+    match function.as_any().downcast_ref::<DynJit>() {
+        Some(jit) => Ok(Arc::clone(&jit.core)),
+        None => Err(Fault::new(FaultKind::Argument, "jit", "is not a jitted function")),
+    }
+}
+
+const JIT: Place = Place::Method("Jit");
+
+pub(crate) fn analysis_record(analysis: &MemoryAnalysis) -> Dyn {
+    let field = |value: u64| Dyn::Int(value as i128);
+    Dyn::Record {
+        name: "MemoryAnalysis",
+        fields: vec![
+            ("argument_size_in_bytes", field(analysis.argument_size_in_bytes)),
+            ("output_size_in_bytes", field(analysis.output_size_in_bytes)),
+            ("alias_size_in_bytes", field(analysis.alias_size_in_bytes)),
+            ("temp_size_in_bytes", field(analysis.temp_size_in_bytes)),
+            ("generated_code_size_in_bytes", field(analysis.generated_code_size_in_bytes)),
+            ("peak_memory_in_bytes", field(analysis.peak_memory_in_bytes)),
+            ("host_scratch_bytes", field(analysis.host_scratch_bytes)),
+        ],
+    }
+}
+
+/// The items behind a list or tuple argument.
+fn items_of(decoder: &mut Decoder) -> Result<Vec<Dyn>, Fault> {
+    match decoder.next()? {
+        Dyn::List(items) | Dyn::Tuple(items) => Ok(items),
+        other => {
+            let message = format!("takes a list or tuple of arrays, not {}", other.kind_name());
+            Err(Fault::new(FaultKind::Argument, "call", message))
+        }
+    }
+}
+
+pub(crate) static TRANSFORMS: &[Item] = &[
+    Item {
+        name: "jit",
+        place: Place::Function,
+        signature: "fn jit<const N: usize, Out: Tree + 'static>(f: impl Fn([&Array; N]) -> Out + Send + Sync + 'static) -> Jit<N, Out>",
+        doc: "A function that is traced once for each set of shapes and element types, and runs as \
+              one executable.",
+        example: "let f = jit(|[x, w]| x.dot(w).tanh());\nf([&ones([2, 3]), &ones([3, 4])])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("jit", arguments);
+            let function = decoder.function()?;
+            decoder.end()?;
+            Ok(jit_function(function))
+        },
+    },
+    Item {
+        name: "call",
+        place: JIT,
+        signature: "fn call(&self, arguments: impl Arguments<N>) -> Out",
+        doc: "Calls with moved or borrowed arguments, in an array, a tuple or a Vec. A moved \
+              array's buffer may be reused; it is gone afterwards.",
+        example: "let step = jit(|[w, g]| w - g * 0.1);\nlet w = ones([3]);\nlet g = ones([3]);\n\
+                  let w = step.call((w, &g));\nw",
+        call: |arguments| {
+            let mut decoder = Decoder::new("call", arguments);
+            let function = decoder.function()?;
+            let given = decoder.next()?;
+            decoder.end()?;
+            function.call(vec![given])
+        },
+    },
+    Item {
+        name: "memory_analysis",
+        place: JIT,
+        signature: "fn memory_analysis(&self) -> MemoryAnalysis",
+        doc: "Bytes of the last call's executable, under JAX's names.",
+        example: "let f = jit(|[x]| x.tanh());\nlet y = f([&ones([4])]);\n\
+                  f.memory_analysis().temp_size_in_bytes",
+        call: |arguments| {
+            let mut decoder = Decoder::new("memory_analysis", arguments);
+            let core = jit_core(&mut decoder)?;
+            decoder.end()?;
+            Ok(analysis_record(&jit::last_explanation(&core)?.analysis))
+        },
+    },
+    Item {
+        name: "explain",
+        place: JIT,
+        signature: "fn explain(&self) -> String",
+        doc: "The last call's way through the compiler, stage by stage.",
+        example: "let f = jit(|[x]| x.tanh());\nlet y = f([&ones([4])]);\nprintln!(\"{}\", f.explain());",
+        call: |arguments| {
+            let mut decoder = Decoder::new("explain", arguments);
+            let core = jit_core(&mut decoder)?;
+            decoder.end()?;
+            Ok(Dyn::Text(jit::explanation_text(&jit::last_explanation(&core)?).into()))
+        },
+    },
+    Item {
+        name: "lower",
+        place: JIT,
+        signature: "fn lower(&self, arguments: impl Arguments<N>) -> String",
+        doc: "What a call with these arguments would run, as text; nothing runs.",
+        example: "let f = jit(|[x]| x.tanh());\nprintln!(\"{}\", f.lower([&ones([4])]));",
+        call: |arguments| {
+            let mut decoder = Decoder::new("lower", arguments);
+            let core = jit_core(&mut decoder)?;
+            let given = items_of(&mut decoder)?;
+            decoder.end()?;
+            let lowered = core.lower(&call_arguments(&given)?)?;
+            Ok(Dyn::Text(jit::explanation_text(&lowered).into()))
+        },
+    },
+    Item {
+        name: "donations",
+        place: JIT,
+        signature: "fn donations(&self, arguments: impl Arguments<N>) -> String",
+        doc: "Lists each argument: whether its buffer would be reused if it were moved in, or why \
+              not; nothing runs.",
+        example: "let f = jit(|[x]| x.sum());\nprintln!(\"{}\", f.donations([&ones([4])]));",
+        call: |arguments| {
+            let mut decoder = Decoder::new("donations", arguments);
+            let core = jit_core(&mut decoder)?;
+            let given = items_of(&mut decoder)?;
+            decoder.end()?;
+            let found = core.donations(&call_arguments(&given)?)?;
+            Ok(Dyn::Text(jit::donations_text(&found).into()))
+        },
+    },
+];
