@@ -40,6 +40,7 @@ pub use jit::{Arg, JitCore};
 pub use prelude_items::DynJit;
 pub use raise::{catch, raise};
 pub use tree::Structure;
+pub use vramlab_ir as ir;
 
 /// Everything a cell can name.
 pub mod prelude {
