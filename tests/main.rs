@@ -1,3 +1,4 @@
 //! One test binary for what crosses crates.
 
+mod filetests;
 mod tidy;

@@ -128,8 +128,12 @@ impl Literal {
         Literal { dtype, bits }
     }
 
-    /// The literal whose device bytes are the low `dtype.size()` bytes of `bits`.
+    /// The literal whose device bytes are the low `dtype.size()` bytes of `bits`; a bool is 0 or 1,
+    /// so any other byte reads as true.
     pub fn from_bits(dtype: DType, bits: u64) -> Literal {
+        if dtype == DType::Bool {
+            return Literal { dtype, bits: (bits & 0xff != 0) as u64 };
+        }
         let mask = if dtype.size() == 8 { u64::MAX } else { (1 << (8 * dtype.size())) - 1 };
         Literal { dtype, bits: bits & mask }
     }
@@ -138,7 +142,7 @@ impl Literal {
     pub fn from_bytes(dtype: DType, bytes: &[u8]) -> Literal {
         let mut word = [0u8; 8];
         word[..dtype.size()].copy_from_slice(&bytes[..dtype.size()]);
-        Literal { dtype, bits: u64::from_le_bytes(word) }
+        Literal::from_bits(dtype, u64::from_le_bytes(word))
     }
 
     pub fn dtype(self) -> DType {
@@ -201,5 +205,91 @@ impl fmt::Display for Literal {
             d if d.is_float() => write!(f, "{:?}", self.as_f64()),
             _ => write!(f, "{}", self.as_i64()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DType::*;
+    use super::*;
+
+    #[test]
+    fn promotion_is_symmetric_and_no_narrower_than_either() {
+        for a in DType::ALL {
+            assert_eq!(a.promote(a), a);
+            for b in DType::ALL {
+                assert_eq!(a.promote(b), b.promote(a));
+                assert_eq!(a.promote(b).is_float(), a.is_float() || b.is_float());
+            }
+        }
+        assert_eq!(I64.promote(F16), F16);
+        assert_eq!(U32.promote(I32), I64);
+        assert_eq!(F16.promote(BF16), F32);
+        assert_eq!(Bool.promote(U8), U8);
+    }
+
+    #[test]
+    fn names_parse_back() {
+        for dtype in DType::ALL {
+            assert_eq!(DType::parse(dtype.name()), Some(dtype));
+        }
+        assert_eq!(DType::parse("f8"), None);
+    }
+
+    #[test]
+    fn floats_truncate_and_saturate_on_their_way_to_integers() {
+        let to = |dtype, value| Literal::from_f64(F64, value).convert(dtype).as_i64();
+        assert_eq!(to(I32, -2.9), -2);
+        assert_eq!(to(I32, 1e10), i32::MAX as i64);
+        assert_eq!(to(U8, -1.0), 0);
+        assert_eq!(to(U8, 300.0), 255);
+        assert_eq!(to(I64, f64::NAN), 0);
+        assert_eq!(to(Bool, f64::NAN), 1);
+        assert_eq!(to(Bool, -0.0), 0);
+    }
+
+    #[test]
+    fn integers_wrap_on_their_way_to_narrower_ones() {
+        let to = |dtype, value| Literal::from_i64(I64, value).convert(dtype).as_i64();
+        assert_eq!(to(U8, 300), 44);
+        assert_eq!(to(I32, 1 << 31), i32::MIN as i64);
+        assert_eq!(to(U32, -1), u32::MAX as i64);
+        assert_eq!(to(Bool, 256), 1);
+    }
+
+    #[test]
+    fn a_large_integer_rounds_once_to_f32() {
+        // Halfway between two f32 but for its last bit, which f64 would have dropped first.
+        let value = (1i64 << 60) + (1 << 36) + 1;
+        assert_eq!(Literal::from_i64(F32, value).as_f64(), value as f32 as f64);
+    }
+
+    #[test]
+    fn bytes_and_bits_survive() {
+        for dtype in DType::ALL {
+            for bits in [0u64, 1, 0x7fc1_2345, u64::MAX] {
+                let literal = Literal::from_bits(dtype, bits);
+                assert_eq!(Literal::from_bytes(dtype, &literal.to_bytes()), literal);
+                assert_eq!(literal.convert(dtype).as_f64().is_nan(), literal.as_f64().is_nan());
+            }
+        }
+        assert_eq!(Literal::from_bits(Bool, 2).bits(), 1);
+    }
+
+    #[test]
+    fn equal_bits_are_equal_literals_nan_or_not() {
+        let nan = Literal::from_f64(F32, f64::NAN);
+        assert_eq!(nan, nan);
+        assert_ne!(Literal::from_f64(F32, 0.0), Literal::from_f64(F32, -0.0));
+    }
+
+    #[test]
+    fn literals_print_as_rust_prints_them() {
+        let show = |dtype, value| format!("{:?}", Literal::from_f64(dtype, value));
+        assert_eq!(show(F32, 0.1), "0.1:f32");
+        assert_eq!(show(F64, 2.0), "2.0:f64");
+        assert_eq!(show(F32, f64::NEG_INFINITY), "-inf:f32");
+        assert_eq!(show(I32, -3.0), "-3:i32");
+        assert_eq!(show(Bool, 1.0), "true:bool");
     }
 }

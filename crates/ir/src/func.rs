@@ -269,3 +269,29 @@ impl FuncBuilder {
         self.func
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_say_their_bytes_and_saturate() {
+        assert_eq!(Type::new(DType::F32, [4, 3]).bytes(), 48);
+        assert_eq!(Type::new(DType::F64, []).bytes(), 8);
+        assert_eq!(Type::new(DType::F32, [usize::MAX, 2]).bytes(), u64::MAX);
+        assert_eq!(Type::new(DType::F32, [4, 3]).to_string(), "f32[4,3]");
+    }
+
+    #[test]
+    fn parameters_are_read_by_name_and_format() {
+        let params = Params::new()
+            .with("axis", Param::Int(1))
+            .with("keep", Param::Bool(true))
+            .with("axes", Param::Ints(vec![0, 2]));
+        assert_eq!(params.int("axis"), Some(1));
+        assert_eq!(params.int("keep"), None);
+        assert!(params.flag("keep"));
+        assert_eq!(params.ints("axes"), Some(&[0, 2][..]));
+        assert_eq!(params.get("none"), None);
+    }
+}

@@ -10,6 +10,7 @@ use crate::func::{Func, Type, Value};
 use crate::lowering::{DotAxes, Lowering, ReduceKind};
 use crate::scalar::{Inst, Reg, ScalarOp, ScalarProgram};
 use crate::shape::Shape;
+use crate::text::type_list;
 use crate::verify::verify;
 use std::fmt;
 
@@ -99,7 +100,8 @@ pub fn evaluate(func: &Func, arguments: &[Tensor]) -> Result<Vec<Tensor>, Fault>
     }
     let types: Vec<Type> = arguments.iter().map(|a| a.ty.clone()).collect();
     if types != func.param_types() {
-        let message = format!("takes {:?}, got {types:?}", func.param_types());
+        let (wanted, given) = (type_list(&func.param_types()), type_list(&types));
+        let message = format!("takes ({wanted}), got ({given})");
         return Err(Fault::new(FaultKind::Argument, func.name.clone(), message));
     }
     run(func, arguments)

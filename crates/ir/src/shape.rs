@@ -108,3 +108,59 @@ impl fmt::Display for Shape {
         f.write_str("]")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn broadcast(a: &[usize], b: &[usize]) -> Option<Vec<usize>> {
+        let (a, b) = (Shape::from(a), Shape::from(b));
+        let both = a.broadcast(&b);
+        assert_eq!(both, b.broadcast(&a), "broadcasting has no left and right");
+        both.map(|shape| shape.to_vec())
+    }
+
+    #[test]
+    fn shapes_broadcast_from_the_back() {
+        assert_eq!(broadcast(&[4, 3], &[3]), Some(vec![4, 3]));
+        assert_eq!(broadcast(&[4, 1], &[1, 5]), Some(vec![4, 5]));
+        assert_eq!(broadcast(&[], &[2, 2]), Some(vec![2, 2]));
+        assert_eq!(broadcast(&[4, 3], &[4, 5]), None);
+        assert_eq!(broadcast(&[4, 3], &[4]), None);
+    }
+
+    #[test]
+    fn an_extent_of_one_becomes_zero() {
+        assert_eq!(broadcast(&[1, 3], &[0, 3]), Some(vec![0, 3]));
+        assert_eq!(broadcast(&[2, 3], &[0, 3]), None);
+    }
+
+    #[test]
+    fn elements_are_counted_or_said_not_to_fit() {
+        assert_eq!(Shape::scalar().checked_elements(), Some(1));
+        assert_eq!(Shape::from([4, 0, usize::MAX, 2]).checked_elements(), Some(0));
+        assert_eq!(Shape::from([usize::MAX, 2]).checked_elements(), None);
+        assert_eq!(Shape::from([usize::MAX, 2]).elements(), usize::MAX);
+    }
+
+    #[test]
+    fn strides_are_row_major() {
+        assert_eq!(Shape::from([4, 3, 2]).strides(), [6, 2, 1]);
+        assert_eq!(Shape::scalar().strides(), [0usize; 0]);
+        assert_eq!(Shape::from([0, usize::MAX, usize::MAX]).strides()[0], usize::MAX);
+    }
+
+    #[test]
+    fn negative_axes_count_from_the_back() {
+        let shape = Shape::from([4, 3]);
+        assert_eq!([-2, -1, 0, 1].map(|axis| shape.axis(axis)), [0, 1, 0, 1].map(Some));
+        assert_eq!([-3, 2, i64::MIN, i64::MAX].map(|axis| shape.axis(axis)), [None; 4]);
+        assert_eq!(Shape::scalar().axis(0), None);
+    }
+
+    #[test]
+    fn shapes_print_as_in_the_text_form() {
+        assert_eq!(Shape::from([4, 3]).to_string(), "[4,3]");
+        assert_eq!(Shape::scalar().to_string(), "[]");
+    }
+}

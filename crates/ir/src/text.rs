@@ -59,6 +59,11 @@ impl fmt::Display for Func {
     }
 }
 
+/// `f32[4,3], i32[]`.
+pub(crate) fn type_list(types: &[Type]) -> String {
+    types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn write_func(f: &mut fmt::Formatter<'_>, func: &Func, indent: &str) -> fmt::Result {
     let names = Names::of(func);
     let ty = |value: Value| func.types.get(value.index()).map_or("?".into(), Type::to_string);
@@ -237,8 +242,7 @@ impl<'a> Parser<'a> {
         self.expect('}')?;
         let func = Func { name, params, eqns, results, types: scope.types };
         if func.result_types() != declared {
-            let types: Vec<String> = func.result_types().iter().map(Type::to_string).collect();
-            let message = format!("the results are of types ({})", types.join(", "));
+            let message = format!("the results are of types ({})", type_list(&func.result_types()));
             return Err(self.error_at(declared_at, message));
         }
         Ok(func)
@@ -517,8 +521,21 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// Reads a type: `f32[4,3]`.
+///
+/// # Errors
+/// The first thing that is not as it should be.
+pub fn parse_type(text: &str) -> Result<Type, ParseError> {
+    let mut parser = Parser { text, at: 0, registry: &|_| None, depth: 0 };
+    let ty = parser.ty()?;
+    match parser.peek() {
+        None => Ok(ty),
+        Some(c) => Err(parser.error(format!("expected the end, found `{c}`"))),
+    }
+}
+
 /// The literal that prints as `word:dtype`.
-fn parse_literal(word: &str, dtype: DType) -> Option<Literal> {
+pub fn parse_literal(word: &str, dtype: DType) -> Option<Literal> {
     if let Some(digits) = word.strip_prefix("0x") {
         let bits = u64::from_str_radix(digits, 16).ok()?;
         let literal = Literal::from_bits(dtype, bits);

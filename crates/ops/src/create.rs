@@ -26,7 +26,7 @@ pub static FULL: Entry = Entry {
 /// Coordinates along an axis.
 pub static IOTA: Entry = Entry {
     name: "iota",
-    doc: "Each element's coordinate along one axis: 0, 1, 2, …",
+    doc: "Each element's coordinate along one axis, counted from 0.",
     example: "arange(5)",
     operands: Operands::Exactly(0),
     params: &[

@@ -1,7 +1,6 @@
 //! Ops with mixed element types, and those that hold or pass programs.
 
 use crate::application::{Application, list};
-use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use vramlab_ir::{DType, Fault, FaultKind, Lowering, ScalarOp, ScalarProgram, Type};
 
@@ -22,7 +21,10 @@ pub static SELECT: Entry = Entry {
 };
 
 fn infer_select(a: &Application) -> Result<Vec<Type>, Fault> {
-    a.want(Domain::Bool, 0)?;
+    if a.inputs[0].dtype != DType::Bool {
+        let what = format!("the condition is bool, not {}", a.inputs[0].dtype);
+        return Err(a.fault(FaultKind::DType, what).help("compare with something first"));
+    }
     a.want_equal(1, 2)?;
     Ok(vec![Type { dtype: a.inputs[1].dtype, shape: a.broadcast()? }])
 }
