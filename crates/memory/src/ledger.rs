@@ -277,7 +277,10 @@ struct Scope {
     text: TextId,
     begin_ns: u64,
     at_begin: Totals,
+    /// Since it began, or since [`Ledger::reset_peak`].
     peak: Peak,
+    /// Before the last reset: the scope's own figure covers all of it.
+    before_reset: Peak,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -550,14 +553,18 @@ impl Ledger {
         self.record(Event { text, ..Event::of(kind, time_ns) });
         let at_begin = self.totals;
         let peak = Peak::now(&self.totals);
-        self.scopes.push(Scope { text, begin_ns: time_ns, at_begin, peak });
+        let before_reset = peak;
+        self.scopes.push(Scope { text, begin_ns: time_ns, at_begin, peak, before_reset });
     }
 
     fn end(&mut self, kind: EventKind, time_ns: u64) -> ScopeFigures {
         let Some(scope) = self.scopes.pop() else { return self.whole(time_ns) };
         let figures = self.figures(&scope, time_ns);
         match self.scopes.last_mut() {
-            Some(outer) => outer.peak.raise(scope.peak),
+            Some(outer) => {
+                outer.peak.raise(scope.peak);
+                outer.before_reset.raise(scope.before_reset);
+            }
             None => self.peak.raise(scope.peak),
         }
         let peak = figures.peak;
@@ -568,7 +575,9 @@ impl Ledger {
 
     fn whole(&self, time_ns: u64) -> ScopeFigures {
         let peak = self.peak;
-        let all = Scope { text: TextId(0), begin_ns: 0, at_begin: Totals::ZERO, peak };
+        let before_reset = Peak::default();
+        let at_begin = Totals::ZERO;
+        let all = Scope { text: TextId(0), begin_ns: 0, at_begin, peak, before_reset };
         self.figures(&all, time_ns)
     }
 
@@ -588,6 +597,8 @@ impl Ledger {
     fn figures(&self, scope: &Scope, end_ns: u64) -> ScopeFigures {
         let (now, then) = (&self.totals, &scope.at_begin);
         let counted = |kind| now.of(kind) - then.of(kind);
+        let mut peak = scope.peak;
+        peak.raise(scope.before_reset);
         ScopeFigures {
             name: self.texts[scope.text.0 as usize].clone(),
             begin_ns: scope.begin_ns,
@@ -596,9 +607,9 @@ impl Ledger {
             live: now.live_granted,
             requested_at_begin: then.live_requested,
             requested: now.live_requested,
-            peak: scope.peak.granted,
-            peak_requested: scope.peak.requested,
-            peak_pool: scope.peak.pool,
+            peak: peak.granted,
+            peak_requested: peak.requested,
+            peak_pool: peak.pool,
             allocated: now.allocated_granted - then.allocated_granted,
             allocated_requested: now.allocated_requested - then.allocated_requested,
             freed: now.freed_granted - then.freed_granted,
@@ -625,11 +636,12 @@ impl Ledger {
         (peak.granted, peak.requested, peak.pool)
     }
 
-    /// Peaks begin again at the present values, those of open scopes too.
+    /// Peaks begin again at the present values. What an open scope reports at its end still covers all of it.
     pub fn reset_peak(&mut self) {
         let now = Peak::now(&self.totals);
         self.peak = now;
         for scope in &mut self.scopes {
+            scope.before_reset.raise(scope.peak);
             scope.peak = now;
         }
     }
