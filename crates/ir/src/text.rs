@@ -209,29 +209,17 @@ impl<'a> Parser<'a> {
         self.keyword("func")?;
         let name = self.func_name()?;
         let mut scope = Scope::default();
-        self.expect('(')?;
-        let mut params = Vec::new();
-        while !self.accept(')') {
-            if !params.is_empty() {
-                self.expect(',')?;
-            }
-            let at = self.start();
-            let number = self.value_number()?;
-            self.expect(':')?;
-            let ty = self.ty()?;
-            params.push(self.define(&mut scope, at, number, ty)?);
-        }
+        let params = self.list('(', ')', |p| {
+            let at = p.start();
+            let number = p.value_number()?;
+            p.expect(':')?;
+            let ty = p.ty()?;
+            p.define(&mut scope, at, number, ty)
+        })?;
         self.expect('-')?;
         self.expect('>')?;
         let declared_at = self.start();
-        self.expect('(')?;
-        let mut declared = Vec::new();
-        while !self.accept(')') {
-            if !declared.is_empty() {
-                self.expect(',')?;
-            }
-            declared.push(self.ty()?);
-        }
+        let declared = self.list('(', ')', Parser::ty)?;
         self.expect('{')?;
         let mut eqns = Vec::new();
         while matches!(self.peek(), Some('%' | '(')) {
@@ -246,6 +234,24 @@ impl<'a> Parser<'a> {
             return Err(self.error_at(declared_at, message));
         }
         Ok(func)
+    }
+
+    /// `open`, items with commas between them, `close`.
+    fn list<T>(
+        &mut self,
+        open: char,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        self.expect(open)?;
+        let mut items = Vec::new();
+        while !self.accept(close) {
+            if !items.is_empty() {
+                self.expect(',')?;
+            }
+            items.push(item(self)?);
+        }
+        Ok(items)
     }
 
     fn func_name(&mut self) -> Parsed<String> {
@@ -288,21 +294,21 @@ impl<'a> Parser<'a> {
     }
 
     fn params(&mut self) -> Parsed<Params> {
-        let mut params = Params::new();
-        if !self.accept('[') {
-            return Ok(params);
+        if self.peek() != Some('[') {
+            return Ok(Params::new());
         }
-        while !self.accept(']') {
-            if !params.is_empty() {
-                self.expect(',')?;
-            }
-            let at = self.start();
-            let name = self.word("a parameter's name")?;
+        let list = self.list('[', ']', |p| {
+            let at = p.start();
+            let name = p.word("a parameter's name")?;
+            p.expect('=')?;
+            Ok((at, name, p.param()?))
+        })?;
+        let mut params = Params::new();
+        for (at, name, param) in list {
             if params.get(name).is_some() {
                 return Err(self.error_at(at, format!("parameter `{name}` is given twice")));
             }
-            self.expect('=')?;
-            params = params.with(name, self.param()?);
+            params = params.with(name, param);
         }
         Ok(params)
     }
@@ -348,18 +354,13 @@ impl<'a> Parser<'a> {
     }
 
     fn ints(&mut self) -> Parsed<Vec<i64>> {
-        self.expect('(')?;
-        let mut ints = Vec::new();
-        while !self.accept(')') {
-            if !ints.is_empty() {
-                self.expect(',')?;
-            }
-            let at = self.start();
-            let word = self.number_or_word()?;
-            let int = word.parse().ok();
-            ints.push(int.ok_or_else(|| self.error_at(at, format!("`{word}` is not an integer")))?);
-        }
-        Ok(ints)
+        self.list('(', ')', |p| p.integer("an integer"))
+    }
+
+    fn integer<T: std::str::FromStr>(&mut self, what: &str) -> Parsed<T> {
+        let at = self.start();
+        let word = self.number_or_word()?;
+        word.parse().map_err(|_| self.error_at(at, format!("`{word}` is not {what}")))
     }
 
     fn ty(&mut self) -> Parsed<Type> {
@@ -375,20 +376,7 @@ impl<'a> Parser<'a> {
     }
 
     fn shape(&mut self) -> Parsed<Shape> {
-        self.expect('[')?;
-        let mut dims: Vec<usize> = Vec::new();
-        while !self.accept(']') {
-            if !dims.is_empty() {
-                self.expect(',')?;
-            }
-            let at = self.start();
-            let word = self.number_or_word()?;
-            let extent = word.parse().ok();
-            dims.push(
-                extent.ok_or_else(|| self.error_at(at, format!("`{word}` is not an extent")))?,
-            );
-        }
-        Ok(Shape::new(dims))
+        Ok(Shape::new(self.list('[', ']', |p| p.integer::<usize>("an extent"))?))
     }
 
     fn values(&mut self, scope: &Scope) -> Parsed<Vec<Value>> {
