@@ -1,4 +1,5 @@
 //! One test binary for what crosses crates.
 
 mod filetests;
+mod programs;
 mod tidy;
