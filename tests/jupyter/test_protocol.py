@@ -213,17 +213,17 @@ def test_a_reader_that_never_reads_does_not_freeze_the_others(kernel, data_folde
     import zmq
 
     info = kernel.client.get_connection_info()
-    context = zmq.Context()
-    sleeper = context.socket(zmq.SUB)
+    sleeper = zmq.Context.instance().socket(zmq.SUB)
     sleeper.setsockopt(zmq.RCVHWM, 1)
     sleeper.setsockopt(zmq.SUBSCRIBE, b"")
     sleeper.connect(f"tcp://{info['ip']}:{info['iopub_port']}")
     time.sleep(0.2)
-    for _ in range(20):
-        reply, _ = kernel.run('for i in 0..2000 { println!("some text that is a line {i}"); }')
-        assert reply["status"] == "ok"
-    sleeper.close(linger=0)
-    context.term()
+    try:
+        for _ in range(20):
+            reply, _ = kernel.run('for i in 0..2000 { println!("some text that is a line {i}"); }')
+            assert reply["status"] == "ok"
+    finally:
+        sleeper.close(linger=0)
 
 
 def test_shutdown_replies_and_the_last_output_is_not_lost(data_folder):
