@@ -37,7 +37,10 @@ pub(crate) enum StartSource {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misfit {
     /// It would, if loop dimension `dim` were split so that its inner part has extent `inner`.
-    Split { dim: usize, inner: usize },
+    Split {
+        dim: usize,
+        inner: usize,
+    },
     NotAffine,
 }
 

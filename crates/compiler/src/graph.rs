@@ -34,17 +34,34 @@ pub(crate) enum Kind {
     Empty,
     Map(ScalarProgram),
     /// Input 0 as `[outer, reduced, inner]`, reduced over the middle.
-    Reduce { kind: ReduceKind, outer: usize, reduced: usize, inner: usize },
-    View { offset: isize, strides: Vec<isize> },
+    Reduce {
+        kind: ReduceKind,
+        outer: usize,
+        reduced: usize,
+        inner: usize,
+    },
+    View {
+        offset: isize,
+        strides: Vec<isize>,
+    },
     Reshape,
     /// Input 0 under a name that passes keep; later inputs only have to be computed before.
     Barrier,
-    Concatenate { axis: usize },
-    Pad { low: Vec<usize> },
+    Concatenate {
+        axis: usize,
+    },
+    Pad {
+        low: Vec<usize>,
+    },
     DynamicSlice,
     Update,
     /// `[batch, m, k] · [batch, k, n]`.
-    Dot { batch: usize, m: usize, n: usize, k: usize },
+    Dot {
+        batch: usize,
+        m: usize,
+        n: usize,
+        k: usize,
+    },
 }
 
 #[derive(Clone, Debug, Default)]
@@ -83,10 +100,11 @@ impl Graph {
         self.ty(id).shape.elements()
     }
 
-    /// The node whose stored bytes are this node's: through reshapes and barriers.
+    /// The node whose stored bytes are this node's: through reshapes. A barrier that is stored has
+    /// bytes of its own: a copy is made of it.
     pub fn base(&self, id: NodeId) -> NodeId {
         let mut id = id;
-        while let Kind::Reshape | Kind::Barrier = self.node(id).kind {
+        while let Kind::Reshape = self.node(id).kind {
             id = self.node(id).inputs[0];
         }
         id
@@ -106,13 +124,7 @@ impl Graph {
         }
     }
 
-    pub fn push(
-        &mut self,
-        kind: Kind,
-        inputs: Vec<NodeId>,
-        ty: Type,
-        op: &'static str,
-    ) -> NodeId {
+    pub fn push(&mut self, kind: Kind, inputs: Vec<NodeId>, ty: Type, op: &'static str) -> NodeId {
         self.nodes.push(Node { kind, inputs, ty, op });
         NodeId(self.nodes.len() as u32 - 1)
     }
@@ -238,8 +250,7 @@ impl Graph {
             let (outer, inner) = (extent(&blocks[..at]), extent(&blocks[at + 1..]));
             let reduced = blocks.remove(at).1;
             let last = !blocks.iter().any(|&(r, _)| r);
-            let result =
-                if last { ty.clone() } else { Type::new(ty.dtype, [outer, inner]) };
+            let result = if last { ty.clone() } else { Type::new(ty.dtype, [outer, inner]) };
             let kind = Kind::Reduce { kind, outer, reduced, inner };
             value = self.push(kind, vec![value], result, op);
         }
@@ -261,13 +272,7 @@ impl Graph {
         }
     }
 
-    fn pad(
-        &mut self,
-        low: Vec<usize>,
-        inputs: Vec<NodeId>,
-        ty: Type,
-        op: &'static str,
-    ) -> NodeId {
+    fn pad(&mut self, low: Vec<usize>, inputs: Vec<NodeId>, ty: Type, op: &'static str) -> NodeId {
         if self.elements(inputs[0]) == 0 {
             let strides = vec![0; ty.shape.rank()];
             return self.push(Kind::View { offset: 0, strides }, vec![inputs[1]], ty, op);
@@ -343,4 +348,3 @@ pub(crate) fn identity(kind: ReduceKind, dtype: DType) -> Literal {
         ReduceKind::Min => greatest(dtype),
     }
 }
-

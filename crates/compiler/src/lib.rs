@@ -39,12 +39,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            fuse: true,
-            max_kept_row_bytes: 256 << 10,
-            packing_steps: 200_000,
-            explain: true,
-        }
+        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 200_000, explain: true }
     }
 }
 
@@ -121,9 +116,9 @@ impl Slots {
             nodes: Vec::new(),
             bytes: Vec::new(),
         };
-        let stored = (0..graph.nodes.len() as u32).map(graph::NodeId).filter(|id| {
-            stored[id.index()] && !matches!(graph.node(*id).kind, Kind::Param(_))
-        });
+        let stored = (0..graph.nodes.len() as u32)
+            .map(graph::NodeId)
+            .filter(|id| stored[id.index()] && !matches!(graph.node(*id).kind, Kind::Param(_)));
         for id in graph.params.iter().copied().chain(stored) {
             slots.of_node[id.index()] = slots.nodes.len() as u32;
             slots.nodes.push(id);

@@ -2,9 +2,9 @@
 
 use super::Emitter;
 use super::scalar::Insts;
+use crate::graph::Kind;
 use vramlab_ir::kernel::ColumnReduce;
 use vramlab_ir::{ReduceKind, Reg};
-use crate::graph::Kind;
 
 pub(super) fn emit(emitter: &mut Emitter) -> ColumnReduce {
     let group = emitter.group;

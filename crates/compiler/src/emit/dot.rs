@@ -22,7 +22,9 @@ pub(super) fn emit(emitter: &mut Emitter) -> Dot {
         access
     };
     let a = without(emitter.read_access(operands[0].request), 2);
-    let b = without(emitter.read_access(operands[1].request), 3);
+    let mut b = without(emitter.read_access(operands[1].request), 3);
+    let last = b.strides.len() - 1;
+    b.strides.swap(last - 1, last);
     let dtype = emitter.graph.ty(group.items[product].node).dtype;
     let epilogue = epilogue(emitter, product);
     let c = without(emitter.write(0), 1);

@@ -6,7 +6,6 @@ mod rows;
 mod scalar;
 mod simplify;
 
-
 use crate::Options;
 use crate::form::{Form, StartSource};
 use crate::fuse::{Group, GroupKind, Source};
@@ -58,7 +57,9 @@ fn order_dims(group: &mut Group) {
         return;
     }
     let block = (256..=2048).rev().find(|&b| before > b && before.is_multiple_of(b));
-    if before > 2048 && let Some(block) = block {
+    if before > 2048
+        && let Some(block) = block
+    {
         group.split(rank - 2, block);
     }
     group.swap_last();
@@ -195,9 +196,10 @@ impl<'a> Emitter<'a> {
         nodes.sort_unstable();
         nodes.dedup();
         let slot = |node: &NodeId| self.slots[node.index()];
-        let copies = group.copies_operand.then(|| group.requests[0].node).filter(|_| {
-            group.items.is_empty() && group.requests[0].form.is_dense(&group.dims)
-        });
+        let copies = group
+            .copies_operand
+            .then(|| group.requests[0].node)
+            .filter(|_| group.items.is_empty() && group.requests[0].form.is_dense(&group.dims));
         Draft {
             reads: self.read_slots,
             writes: self.write_slots,

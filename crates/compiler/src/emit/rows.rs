@@ -11,7 +11,7 @@ use crate::Options;
 use crate::fuse::{GroupKind, Source, inst_weight};
 use crate::graph::Kind;
 use vramlab_ir::kernel::{Access, LoopInst, Per, RowLoop, Sink, Stage};
-use vramlab_ir::{Reg, ReduceKind};
+use vramlab_ir::{ReduceKind, Reg};
 
 pub(super) fn emit(emitter: &mut Emitter, options: &Options) -> RowLoop {
     let group = emitter.group;
@@ -159,7 +159,9 @@ impl<'e, 'a> Staged<'e, 'a> {
                     && item.indices.iter().all(|(_, f)| f.strides.last() == Some(&0)),
                 pass,
                 weight: program.insts.iter().map(inst_weight).sum::<u32>().saturating_add(below),
-                free: item.operands.is_empty() && program.insts.len() == 1 && item.indices.is_empty(),
+                free: item.operands.is_empty()
+                    && program.insts.len() == 1
+                    && item.indices.is_empty(),
                 ..Place::default()
             },
             _ => unreachable!("rows hold maps and reductions"),
@@ -270,14 +272,23 @@ impl<'e, 'a> Staged<'e, 'a> {
         }
         let group = self.emitter.group;
         let item = &group.items[at];
-        let registers: Vec<Reg> =
-            item.operands.iter().filter(|o| o.gather.is_none()).map(|o| self.value(o.request, stage)).collect();
+        let registers: Vec<Reg> = item
+            .operands
+            .iter()
+            .filter(|o| o.gather.is_none())
+            .map(|o| self.value(o.request, stage))
+            .collect();
         if per == Per::Columns && place.evaluated.is_none() {
             self.places[at].evaluated = Some(pass);
         }
         let mut insts = std::mem::take(&mut self.stages[stage].insts);
-        let values: Vec<(u32, Reg)> =
-            item.operands.iter().filter(|o| o.gather.is_none()).map(|o| o.request).zip(registers).collect();
+        let values: Vec<(u32, Reg)> = item
+            .operands
+            .iter()
+            .filter(|o| o.gather.is_none())
+            .map(|o| o.request)
+            .zip(registers)
+            .collect();
         let reg = self.emitter.program(item, &mut insts, &mut |_, _, request| {
             values.iter().find(|(r, _)| *r == request).expect("asked for above").1
         });
@@ -299,8 +310,11 @@ impl<'e, 'a> Staged<'e, 'a> {
         let slot = self.kept;
         self.kept += 1;
         self.places[at].keep_slot = Some(slot);
-        let draft =
-            self.stages.iter_mut().find(|s| s.per == Per::Columns && s.pass == first).expect("passed");
+        let draft = self
+            .stages
+            .iter_mut()
+            .find(|s| s.per == Per::Columns && s.pass == first)
+            .expect("passed");
         let reg = draft.registers[at].expect("computed in that pass");
         draft.sinks.push(Sink::Keep { slot, reg });
         Some(slot)

@@ -34,6 +34,12 @@ impl Fuser<'_> {
         match &self.graph.node(id).kind {
             Kind::View { .. } | Kind::DynamicSlice => self.join_view(id, group, requests),
             Kind::Map(_) => self.join_map(id, group, requests, store),
+            Kind::Barrier => {
+                let uses: Vec<(u32, u32)> = requests.iter().map(|&r| (group, r)).collect();
+                self.order_after(id, &uses);
+                self.forward(id, uses);
+                Ok(())
+            }
             Kind::Reduce { kind: _, outer, reduced, inner: 1 } => {
                 self.join_reduce(id, group, requests, store, *outer, *reduced)
             }
@@ -121,10 +127,8 @@ impl Fuser<'_> {
         if !own {
             self.affordable(id, group, &distinct)?;
         }
-        let positional = program
-            .insts
-            .iter()
-            .any(|inst| matches!(inst, Inst::Index { .. } | Inst::Position));
+        let positional =
+            program.insts.iter().any(|inst| matches!(inst, Inst::Index { .. } | Inst::Position));
         if positional && distinct.iter().any(|&r| !self.form(group, r).starts.is_empty()) {
             return Err("its coordinates are known only at run time".into());
         }

@@ -139,7 +139,7 @@ impl Fuser<'_> {
         match &self.graph.node(id).kind {
             Kind::Param(_) | Kind::Empty => self.stored[id.index()] = true,
             Kind::Reshape => self.forward(id, uses),
-            Kind::Barrier => self.barrier(id, uses),
+            Kind::Barrier => self.barrier(id, uses, forced),
             Kind::View { .. } | Kind::DynamicSlice => self.view(id, uses, forced),
             Kind::Map(_) => self.map(id, uses, forced),
             Kind::Reduce { .. } | Kind::Dot { .. } => self.contraction(id, uses, forced),
@@ -148,7 +148,7 @@ impl Fuser<'_> {
     }
 
     /// Hands every use on to input 0 at the same flat positions.
-    fn forward(&mut self, id: NodeId, uses: Vec<(u32, u32)>) {
+    pub(super) fn forward(&mut self, id: NodeId, uses: Vec<(u32, u32)>) {
         let input = self.graph.node(id).inputs[0];
         for &(group, request) in &uses {
             self.groups[group as usize].requests[request as usize].node = input;
@@ -156,15 +156,23 @@ impl Fuser<'_> {
         self.pending[input.index()].extend(uses);
     }
 
-    fn barrier(&mut self, id: NodeId, uses: Vec<(u32, u32)>) {
+    fn barrier(&mut self, id: NodeId, uses: Vec<(u32, u32)>, forced: bool) {
+        if forced {
+            return self.store(id);
+        }
+        self.order_after(id, &uses);
+        self.forward(id, uses);
+    }
+
+    /// What a barrier names beside its value is computed before every user of the barrier.
+    pub(super) fn order_after(&mut self, id: NodeId, uses: &[(u32, u32)]) {
         for &before in &self.graph.node(id).inputs[1..] {
             let base = self.graph.base(before);
             self.forced[base.index()] = true;
-            for &(group, _) in &uses {
+            for &(group, _) in uses {
                 self.groups[group as usize].after_nodes.push(base);
             }
         }
-        self.forward(id, uses);
     }
 
     fn view(&mut self, id: NodeId, uses: Vec<(u32, u32)>, forced: bool) {

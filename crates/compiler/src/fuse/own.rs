@@ -2,15 +2,17 @@
 
 use super::{Fuser, Group, GroupKind, Item, Root};
 use crate::form::{Axes, Form, RunStart, StartSource, dense_strides};
-use crate::graph::{Kind, NodeId};
 use crate::fuse::group::Operand;
+use crate::graph::{Kind, NodeId};
 
 impl Fuser<'_> {
     /// Stores `id`: its uses read the buffer, and a group (or several) of its own fills it.
     pub(super) fn store(&mut self, id: NodeId) {
         self.stored[id.index()] = true;
         match &self.graph.node(id).kind {
-            Kind::Map(_) | Kind::View { .. } | Kind::DynamicSlice => self.own_map(id),
+            Kind::Map(_) | Kind::View { .. } | Kind::DynamicSlice | Kind::Barrier => {
+                self.own_map(id)
+            }
             Kind::Reduce { outer, reduced, inner, .. } => {
                 self.own_reduce(id, *outer, *reduced, *inner)
             }
@@ -18,7 +20,7 @@ impl Fuser<'_> {
             Kind::Concatenate { axis } => self.own_concatenate(id, *axis),
             Kind::Pad { low } => self.own_pad(id, low),
             Kind::Update => self.own_update(id),
-            Kind::Param(_) | Kind::Empty | Kind::Reshape | Kind::Barrier => {}
+            Kind::Param(_) | Kind::Empty | Kind::Reshape => {}
         }
     }
 

@@ -2,8 +2,8 @@
 //! and writes each element at the same place.
 
 use super::{Draft, Home, Planner};
-use vramlab_ir::kernel::{Access, Body, LoopInst, Per, RowLoop, Sink};
 use vramlab_ir::Inst;
+use vramlab_ir::kernel::{Access, Body, LoopInst, Per, RowLoop, Sink};
 
 impl Planner<'_> {
     /// Walks the kernels in order and lets each result of a kernel take over an operand's bytes.
@@ -21,7 +21,8 @@ impl Planner<'_> {
                     .copied()
                     .find(|&read| self.takes_over(at, draft, rows, index, slot, read));
                 if let Some(operand) = operand {
-                    let (into, from) = (self.storage[operand as usize], self.storage[slot as usize]);
+                    let (into, from) =
+                        (self.storage[operand as usize], self.storage[slot as usize]);
                     self.merge(into, from);
                 }
             }
@@ -75,8 +76,7 @@ fn reads_as_it_writes(draft: &Draft, rows: &RowLoop, write: usize, read: u32) ->
         return false;
     }
     let stored = rows.stages.iter().position(|stage| {
-        let stores =
-            |s: &Sink| matches!(s, Sink::Store { write: w, .. } if *w as usize == write);
+        let stores = |s: &Sink| matches!(s, Sink::Store { write: w, .. } if *w as usize == write);
         stage.sinks.iter().any(stores)
     });
     let Some(stored) = stored else { return false };
@@ -90,9 +90,7 @@ fn reads_as_it_writes(draft: &Draft, rows: &RowLoop, write: usize, read: u32) ->
         LoopInst::Gather { read: r, .. } => slot_of(&rows.reads[*r as usize]) == read,
         _ => false,
     };
-    let gathered = |inst: &LoopInst| {
-        matches!(inst, LoopInst::Gather { read: r, .. } if slot_of(&rows.reads[*r as usize]) == read)
-    };
+    let gathered = |inst: &LoopInst| matches!(inst, LoopInst::Gather { read: r, .. } if slot_of(&rows.reads[*r as usize]) == read);
     !rows.stages[stored + 1..].iter().flat_map(|s| &s.insts).any(reads_it)
         && !rows.stages.iter().flat_map(|s| &s.insts).any(gathered)
 }

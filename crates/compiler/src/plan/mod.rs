@@ -284,9 +284,9 @@ impl<'a> Planner<'a> {
             .filter(|&at| self.donated[at])
             .map(|at| {
                 let argument = at as u32;
-                let taken = results
-                    .iter()
-                    .position(|r| matches!(r, ResultSource::Donated { argument: a } if *a == argument));
+                let taken = results.iter().position(
+                    |r| matches!(r, ResultSource::Donated { argument: a } if *a == argument),
+                );
                 let reason = match taken {
                     Some(result) => format!("aliases result {result}"),
                     None => self.unusable(at),
@@ -311,7 +311,10 @@ impl<'a> Planner<'a> {
         }
         if same == 0 {
             let listed: Vec<String> = sizes.iter().take(4).map(u64::to_string).collect();
-            return format!("no result has its {bytes} bytes (results: {}){end}", listed.join(", "));
+            return format!(
+                "no result has its {bytes} bytes (results: {}){end}",
+                listed.join(", ")
+            );
         }
         let free = self.results.iter().any(|&r| {
             self.bytes[r as usize] == bytes
