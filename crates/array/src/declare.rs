@@ -11,6 +11,7 @@ macro_rules! kind_type {
     (Extent) => { impl $crate::shape_arguments::Extent };
     (Indices) => { impl $crate::shape_arguments::Indices };
     (Padding) => { impl $crate::shape_arguments::Padding };
+    (Interval) => { impl $crate::create::Interval };
     (Number) => { impl Into<$crate::operand::Number> };
     (Float) => { f64 };
     (Int) => { i32 };
@@ -60,6 +61,9 @@ macro_rules! kind_text {
     (Starts) => {
         "impl Starts"
     };
+    (Interval) => {
+        "impl Interval"
+    };
 }
 
 /// A typed argument in the form that a dynamic call reads it in.
@@ -103,6 +107,9 @@ macro_rules! kind_hold {
     (Starts $p:ident) => {
         $crate::collections::Starts::starts(&$p)
     };
+    (Interval $p:ident) => {
+        $crate::create::Interval::bounds(&$p)
+    };
 }
 
 /// The next dynamic argument.
@@ -145,6 +152,9 @@ macro_rules! kind_decode {
     };
     (Starts $d:ident) => {
         $d.operands()?
+    };
+    (Interval $d:ident) => {
+        $d.interval()?
     };
 }
 

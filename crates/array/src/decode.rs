@@ -195,6 +195,17 @@ impl Decoder {
             .collect()
     }
 
+    /// What `arange` counts through: start and end.
+    pub(crate) fn interval(&mut self) -> Result<(f64, f64), Fault> {
+        match self.next()? {
+            Dyn::Int(end) => Ok((0.0, end as f64)),
+            Dyn::Range { start: Some(start), end: Some(end), inclusive } => {
+                Ok((start as f64, end as f64 + inclusive as u8 as f64))
+            }
+            other => Err(self.wrong("a count or a range", &other)),
+        }
+    }
+
     pub(crate) fn indices(&mut self) -> Result<Vec<Index>, Fault> {
         match self.next()? {
             Dyn::Tuple(items) => items.iter().map(|item| self.index(item)).collect(),

@@ -12,7 +12,10 @@
 
 mod ambient;
 mod array;
+mod array_surface;
 mod collections;
+mod composite;
+mod contract;
 mod create;
 mod declare;
 mod decode;
@@ -29,6 +32,8 @@ mod operators;
 mod prelude_items;
 mod raise;
 mod random;
+mod reduce;
+mod reduce_surface;
 mod shape_arguments;
 pub mod surface;
 mod trace;
@@ -45,7 +50,12 @@ pub use vramlab_ir as ir;
 /// Everything a cell can name.
 pub mod prelude {
     pub use crate::array::Array;
+    pub use crate::array_surface::composites::free::*;
+    pub use crate::array_surface::joins::{concat, concatenate, stack};
+    pub use crate::array_surface::layout::free::*;
+    pub use crate::array_surface::products::free::*;
     pub use crate::collections::{Arrays, Starts};
+    pub use crate::create::Interval;
     pub use crate::element::{Element, Nested};
     pub use crate::elementwise_surface::arithmetic::free::*;
     pub use crate::elementwise_surface::bits::free::*;

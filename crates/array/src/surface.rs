@@ -3,8 +3,10 @@
 //! through the same cores, so that they cannot drift apart; a test compiles the signatures.
 
 use crate::Array;
+use crate::array_surface;
 use crate::elementwise::{binary, unary};
 use crate::elementwise_surface as elementwise;
+use crate::reduce_surface as reductions;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -120,6 +122,22 @@ static FAMILIES: &[&[Item]] = &[
     elementwise::bits::ITEMS,
     elementwise::comparison::ITEMS,
     elementwise::others::ITEMS,
+    reductions::sum_forms::ITEMS,
+    reductions::prod_forms::ITEMS,
+    reductions::max_forms::ITEMS,
+    reductions::min_forms::ITEMS,
+    reductions::any_forms::ITEMS,
+    reductions::all_forms::ITEMS,
+    reductions::mean_forms::ITEMS,
+    reductions::var_forms::ITEMS,
+    reductions::std_forms::ITEMS,
+    reductions::norm_forms::ITEMS,
+    reductions::logsumexp_forms::ITEMS,
+    reductions::positions::ITEMS,
+    array_surface::layout::ITEMS,
+    array_surface::joins::ITEMS,
+    array_surface::products::ITEMS,
+    array_surface::composites::ITEMS,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, Vec<&'static Item>>> = LazyLock::new(|| {

@@ -1,0 +1,140 @@
+//! Composites: plain functions over arrays. Under `jit` they fuse; eager they run op by op.
+
+use crate::array::Array;
+use crate::create::{array_of, iota};
+use crate::elementwise::{binary, convert, select, unary};
+use crate::layout;
+use crate::operand::{Input, Number, Operand};
+use crate::reduce::{floats, logsumexp, mean, reduce};
+use crate::shape_arguments::shape;
+use vramlab_ir::{DType, Fault, FaultKind};
+use vramlab_ops::{
+    ADD, DIV, EQ, ERF, EXP, GE, LE, LOG1P, MAX, MAXIMUM, MUL, NEG, RSQRT, SQUARE, SUB, SUM, TANH,
+};
+
+fn number(value: f64) -> Input<'static> {
+    Input::Number(Number::Float(value))
+}
+
+pub(crate) fn softmax(x: Input, axis: i64) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let largest = reduce(&MAX, x.input(), Some(&[axis]), true)?;
+    let shifted = binary(&SUB, x.input(), largest.input())?;
+    let powers = unary(&EXP, shifted.input())?;
+    drop(shifted);
+    let total = reduce(&SUM, powers.input(), Some(&[axis]), true)?;
+    binary(&DIV, powers.input(), total.input())
+}
+
+pub(crate) fn log_softmax(x: Input, axis: i64) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let total = logsumexp(x.input(), Some(&[axis]), true)?;
+    binary(&SUB, x.input(), total.input())
+}
+
+/// Through tanh, which saturates where exp would overflow.
+pub(crate) fn sigmoid(x: Input) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let half = binary(&MUL, x.input(), number(0.5))?;
+    let t = unary(&TANH, half.input())?;
+    let scaled = binary(&MUL, t.input(), number(0.5))?;
+    binary(&ADD, scaled.input(), number(0.5))
+}
+
+pub(crate) fn relu(x: Input) -> Result<Array, Fault> {
+    binary(&MAXIMUM, x, Input::Number(Number::Int(0)))
+}
+
+/// x · Φ(x) with the tanh approximation of Φ, as JAX's default.
+pub(crate) fn gelu(x: Input) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let square = unary(&SQUARE, x.input())?;
+    let cubic = binary(&ADD, binary(&MUL, square.input(), number(0.044715))?.input(), number(1.0))?;
+    let inner = binary(&MUL, x.input(), cubic.input())?;
+    let root = (2.0 / std::f64::consts::PI).sqrt();
+    let t = unary(&TANH, binary(&MUL, inner.input(), number(root))?.input())?;
+    let raised = binary(&ADD, t.input(), number(1.0))?;
+    let half = binary(&MUL, x.input(), number(0.5))?;
+    binary(&MUL, half.input(), raised.input())
+}
+
+/// x · Φ(x) with the error function.
+pub(crate) fn gelu_exact(x: Input) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let scaled = binary(&MUL, x.input(), number(std::f64::consts::FRAC_1_SQRT_2))?;
+    let raised = binary(&ADD, unary(&ERF, scaled.input())?.input(), number(1.0))?;
+    let half = binary(&MUL, x.input(), number(0.5))?;
+    binary(&MUL, half.input(), raised.input())
+}
+
+pub(crate) fn silu(x: Input) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let gate = sigmoid(x.input())?;
+    binary(&MUL, x.input(), gate.input())
+}
+
+/// log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|)).
+pub(crate) fn softplus(x: Input) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let size = unary(&vramlab_ops::ABS, x.input())?;
+    let small = unary(&EXP, unary(&NEG, size.input())?.input())?;
+    let log = unary(&LOG1P, small.input())?;
+    let raised = relu(x.input())?;
+    binary(&ADD, raised.input(), log.input())
+}
+
+/// The spread that keeps the division finite where all elements are equal, as in JAX and PyTorch.
+const LAYER_NORM_EPSILON: f64 = 1e-5;
+
+pub(crate) fn layer_norm(x: Input, axis: i64) -> Result<Array, Fault> {
+    let x = floats(x)?;
+    let axes = [axis];
+    let centre = mean(x.input(), Some(&axes), true)?;
+    let distance = binary(&SUB, x.input(), centre.input())?;
+    let square = unary(&SQUARE, distance.input())?;
+    let spread = mean(square.input(), Some(&axes), true)?;
+    drop(square);
+    let scale = unary(&RSQRT, binary(&ADD, spread.input(), number(LAYER_NORM_EPSILON))?.input())?;
+    binary(&MUL, distance.input(), scale.input())
+}
+
+/// 1 where the class is the element's, 0 elsewhere, along a new last axis.
+pub(crate) fn one_hot(x: Input, classes: i64) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    if !x.dtype().is_integer() {
+        let message = format!("classes are integers, not {}", x.dtype());
+        let help = "arange_as(I32, n), array([0, 1]) and x.convert(I32) make integers";
+        return Err(Fault::new(FaultKind::DType, "one_hot", message).help(help));
+    }
+    let classes = iota("one_hot", DType::I32, shape("one_hot", &[classes])?, 0)?;
+    let column = layout::expand_dims(x.input(), -1)?;
+    let equal = binary(&EQ, column.input(), classes.input())?;
+    convert(equal.input(), DType::F32)
+}
+
+pub(crate) fn tril(x: Input) -> Result<Array, Fault> {
+    triangle("tril", x, &GE)
+}
+
+pub(crate) fn triu(x: Input) -> Result<Array, Fault> {
+    triangle("triu", x, &LE)
+}
+
+/// Keeps the elements whose row and column compare as asked.
+fn triangle(
+    name: &'static str,
+    x: Input,
+    keep: &'static vramlab_ops::Entry,
+) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    let rank = x.rank();
+    if rank < 2 {
+        let message = format!("{} has no rows and columns", x.ty());
+        return Err(Fault::new(FaultKind::Shape, name, message));
+    }
+    let extents: Vec<i64> = x.ty().shape[rank - 2..].iter().map(|&extent| extent as i64).collect();
+    let rows = iota(name, DType::I32, shape(name, &[extents[0], 1])?, 0)?;
+    let columns = iota(name, DType::I32, shape(name, &[1, extents[1]])?, 1)?;
+    let mask = binary(keep, rows.input(), columns.input())?;
+    select(mask.input(), x.input(), Input::Number(Number::Int(0)))
+}

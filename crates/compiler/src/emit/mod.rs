@@ -1,0 +1,242 @@
+//! Writing groups out as kernel images.
+
+mod columns;
+mod dot;
+mod rows;
+mod scalar;
+mod simplify;
+
+use crate::Options;
+use crate::form::{Form, StartSource};
+use crate::fuse::{Group, GroupKind, Source};
+use crate::graph::{Graph, Kind, NodeId};
+use scalar::Insts;
+use vramlab_ir::kernel::{Access, Body, LoopInst, Start};
+use vramlab_ir::{Inst, Kernel, Reg};
+
+/// A kernel, and what the passes behind need to know of the group it came from.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub kernel: Kernel,
+    /// Slots read and written (each once).
+    pub reads: Vec<u32>,
+    pub writes: Vec<u32>,
+    /// Indices of drafts, and slots, that must come before.
+    pub after: Vec<u32>,
+    pub after_slots: Vec<u32>,
+    /// It only copies this slot into the buffer of an update.
+    pub copies: Option<u32>,
+    pub order: NodeId,
+    /// Nodes computed in it, in program order, for explanations.
+    pub nodes: Vec<NodeId>,
+}
+
+/// Writes one group out; `slots` gives the slot of every stored node.
+pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &Options) -> Draft {
+    if group.kind == GroupKind::Map {
+        order_dims(group);
+    }
+    let mut emitter = Emitter::new(graph, group, slots);
+    let body = match group.kind {
+        GroupKind::Map | GroupKind::Rows => Body::Rows(rows::emit(&mut emitter, options)),
+        GroupKind::Columns => Body::Columns(columns::emit(&mut emitter)),
+        GroupKind::Dot => Body::Dot(dot::emit(&mut emitter)),
+    };
+    emitter.finish(body)
+}
+
+/// Rows of a few columns cost more in bookkeeping than in work: a long dimension goes last, in
+/// blocks short enough that the cache lines which neighbouring passes share stay near.
+fn order_dims(group: &mut Group) {
+    let rank = group.dims.len();
+    if rank < 2 {
+        return;
+    }
+    let (before, last) = (group.dims[rank - 2], group.dims[rank - 1]);
+    if last >= 16 || before < 4 * last {
+        return;
+    }
+    let block = (256..=2048).rev().find(|&b| before > b && before.is_multiple_of(b));
+    if before > 2048
+        && let Some(block) = block
+    {
+        group.split(rank - 2, block);
+    }
+    group.swap_last();
+}
+
+/// The state of one group's writing: its buffers, reads and writes.
+pub(crate) struct Emitter<'a> {
+    pub graph: &'a Graph,
+    pub group: &'a Group,
+    slots: &'a [u32],
+    buffers: Vec<u32>,
+    pub reads: Vec<Access>,
+    bytes_read: u64,
+    bytes_written: u64,
+    pub flops: u64,
+    read_slots: Vec<u32>,
+    write_slots: Vec<u32>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(graph: &'a Graph, group: &'a Group, slots: &'a [u32]) -> Emitter<'a> {
+        Emitter {
+            graph,
+            group,
+            slots,
+            buffers: Vec::with_capacity(4),
+            reads: Vec::with_capacity(group.requests.len()),
+            bytes_read: 0,
+            bytes_written: 0,
+            flops: 0,
+            read_slots: Vec::new(),
+            write_slots: Vec::new(),
+        }
+    }
+
+    fn buffer(&mut self, slot: u32) -> u32 {
+        match self.buffers.iter().position(|&s| s == slot) {
+            Some(at) => at as u32,
+            None => {
+                self.buffers.push(slot);
+                self.buffers.len() as u32 - 1
+            }
+        }
+    }
+
+    fn read_buffer(&mut self, node: NodeId) -> u32 {
+        let slot = self.slots[node.index()];
+        if !self.read_slots.contains(&slot) {
+            self.read_slots.push(slot);
+            self.bytes_read += self.graph.ty(node).bytes();
+        }
+        self.buffer(slot)
+    }
+
+    /// Where a form of `node` reads or writes, with the strides of the loop dimensions that `keep`
+    /// picks.
+    fn access(&mut self, node: NodeId, buffer: u32, form: &Form) -> Access {
+        let starts = form
+            .starts
+            .iter()
+            .filter_map(|start| match start.source {
+                StartSource::Node(scalar) => {
+                    let buffer = self.read_buffer(scalar);
+                    Some(Start { buffer, limit: start.limit, stride: start.stride })
+                }
+                StartSource::Index => None,
+            })
+            .collect();
+        Access {
+            buffer,
+            dtype: self.graph.ty(node).dtype,
+            offset: form.offset,
+            strides: form.strides.clone(),
+            starts,
+        }
+    }
+
+    /// The index of the read for a request, made when it is new.
+    pub fn read(&mut self, request: u32) -> u32 {
+        let access = self.read_access(request);
+        match self.reads.iter().position(|a| *a == access) {
+            Some(at) => at as u32,
+            None => {
+                self.reads.push(access);
+                self.reads.len() as u32 - 1
+            }
+        }
+    }
+
+    pub fn read_access(&mut self, request: u32) -> Access {
+        let group = self.group;
+        let request = &group.requests[request as usize];
+        let buffer = self.read_buffer(request.node);
+        self.access(request.node, buffer, &request.form)
+    }
+
+    /// The write of root `root`.
+    pub fn write(&mut self, root: usize) -> Access {
+        let group = self.group;
+        let root = &group.roots[root];
+        let slot = self.slots[root.node.index()];
+        self.write_slots.push(slot);
+        let node = group.requests[root.request as usize].node;
+        let written = self.graph.ty(node).bytes().min(self.graph.ty(root.node).bytes());
+        self.bytes_written += match self.graph.node(root.node).kind {
+            Kind::Pad { .. } if group.points() == self.graph.elements(root.node) => {
+                self.graph.ty(root.node).bytes()
+            }
+            _ => written,
+        };
+        let buffer = self.buffer(slot);
+        self.access(root.node, buffer, &root.write)
+    }
+
+    /// The register of a request in a stage that has every item before it in `registers`.
+    pub fn value(&mut self, request: u32, insts: &mut Insts, registers: &[Option<Reg>]) -> Reg {
+        let group = self.group;
+        match group.requests[request as usize].source {
+            Source::Item(item) => {
+                registers[item as usize].expect("items are written after their operands")
+            }
+            Source::Read => {
+                let dtype = self.graph.ty(group.requests[request as usize].node).dtype;
+                let input = self.read(request);
+                insts.push(LoopInst::Scalar(Inst::Input { input, dtype }))
+            }
+        }
+    }
+
+    fn finish(self, body: Body) -> Draft {
+        let group = self.group;
+        let mut nodes: Vec<NodeId> = group.items.iter().map(|item| item.node).collect();
+        nodes.extend(group.roots.iter().map(|root| root.node));
+        nodes.sort_unstable();
+        nodes.dedup();
+        let slot = |node: &NodeId| self.slots[node.index()];
+        let copies = group
+            .copies_operand
+            .then(|| group.requests[0].node)
+            .filter(|_| group.items.is_empty() && group.requests[0].form.is_dense(&group.dims));
+        Draft {
+            reads: self.read_slots,
+            writes: self.write_slots,
+            after: group.after.clone(),
+            after_slots: group.after_nodes.iter().map(slot).collect(),
+            copies: copies.as_ref().map(slot),
+            order: group.order,
+            kernel: Kernel {
+                name: name(self.graph, &nodes),
+                buffers: self.buffers,
+                body,
+                bytes_read: self.bytes_read,
+                bytes_written: self.bytes_written,
+                flops: self.flops,
+            },
+            nodes,
+        }
+    }
+}
+
+/// The ops of a kernel joined: `exp_sub_max`; constants only when there is nothing else.
+fn name(graph: &Graph, nodes: &[NodeId]) -> String {
+    const SHOWN: usize = 6;
+    let counts = |id: &&NodeId| !graph.node(**id).inputs.is_empty();
+    let total = nodes.iter().filter(counts).count();
+    if total == 0 {
+        return nodes.last().map_or("copy", |&id| graph.node(id).op).to_string();
+    }
+    let mut name = String::with_capacity(32);
+    for &id in nodes.iter().filter(counts).take(SHOWN) {
+        if !name.is_empty() {
+            name.push('_');
+        }
+        name.push_str(graph.node(id).op);
+    }
+    if total > SHOWN {
+        name.push_str(&format!("_and_{}_more", total - SHOWN));
+    }
+    name
+}

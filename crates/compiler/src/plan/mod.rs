@@ -1,0 +1,332 @@
+//! Places: which buffer's bytes hold which value, and when.
+//!
+//! Values whose kernels can work in place share a [`Storage`]; a storage is an argument's buffer, a
+//! result's fresh buffer, or a temporary. Temporaries that fit into a result's buffer before it is
+//! first written, or into a donated argument's after it was last read, go there; the others are packed
+//! into one block.
+
+mod in_place;
+mod pack;
+
+pub use pack::{Buffer, Packing, pack};
+
+use crate::Options;
+use crate::emit::Draft;
+use vramlab_ir::kernel::{Donation, Place, ResultSource};
+
+/// Temporaries begin at multiples of this: a cache line, and the widest vector.
+const ALIGNMENT: u64 = 64;
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub places: Vec<Place>,
+    pub results: Vec<ResultSource>,
+    pub fresh_bytes: Vec<u64>,
+    pub temp_bytes: u64,
+    pub donations: Vec<Donation>,
+    pub peak_bytes: u64,
+}
+
+/// Where a storage's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Home {
+    Argument(u32),
+    /// A fresh buffer for the result.
+    Result(u32),
+    Temporary,
+}
+
+/// Bytes that hold one value after another.
+#[derive(Clone, Debug)]
+struct Storage {
+    home: Home,
+    bytes: u64,
+    /// Kernels during which it is in use, inclusive; first > last: never.
+    first: usize,
+    last: usize,
+}
+
+/// When a slot is written and read, by kernel index.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    first: usize,
+    last: usize,
+    writers: u32,
+}
+
+pub(crate) fn assign(
+    drafts: &[Draft],
+    bytes: &[u64],
+    donated: &[bool],
+    results: &[u32],
+    options: &Options,
+) -> Plan {
+    let mut planner = Planner::new(drafts, bytes, donated, results);
+    planner.work_in_place(drafts);
+    planner.take_donated();
+    planner.finish(options)
+}
+
+struct Planner<'a> {
+    bytes: &'a [u64],
+    donated: &'a [bool],
+    results: &'a [u32],
+    lives: Vec<Life>,
+    /// Per slot.
+    storage: Vec<u32>,
+    storages: Vec<Storage>,
+    end: usize,
+}
+
+impl<'a> Planner<'a> {
+    fn new(
+        drafts: &[Draft],
+        bytes: &'a [u64],
+        donated: &'a [bool],
+        results: &'a [u32],
+    ) -> Planner<'a> {
+        let end = drafts.len();
+        let mut lives = vec![Life { first: usize::MAX, last: 0, writers: 0 }; bytes.len()];
+        for (at, draft) in drafts.iter().enumerate() {
+            for &slot in draft.reads.iter().chain(&draft.writes) {
+                let life = &mut lives[slot as usize];
+                life.first = life.first.min(at);
+                life.last = at;
+            }
+            for &slot in &draft.writes {
+                lives[slot as usize].writers += 1;
+            }
+        }
+        for &slot in results {
+            lives[slot as usize].last = end;
+        }
+        for life in &mut lives[..donated.len()] {
+            life.first = 0;
+        }
+        let storages = lives
+            .iter()
+            .enumerate()
+            .map(|(slot, life)| {
+                let home = match results.iter().position(|&r| r as usize == slot) {
+                    _ if slot < donated.len() => Home::Argument(slot as u32),
+                    Some(result) => Home::Result(result as u32),
+                    None => Home::Temporary,
+                };
+                Storage { home, bytes: bytes[slot], first: life.first, last: life.last }
+            })
+            .collect();
+        let storage = (0..bytes.len() as u32).collect();
+        Planner { bytes, donated, results, lives, storage, storages, end }
+    }
+
+    /// Results that no kernel could write in place take a donated argument of their size that is
+    /// read for the last time before they are first written.
+    fn take_donated(&mut self) {
+        for &slot in self.results {
+            let own = self.storage[slot as usize];
+            let storage = &self.storages[own as usize];
+            if !matches!(storage.home, Home::Result(_)) || storage.bytes == 0 {
+                continue;
+            }
+            let (first, bytes) = (storage.first, storage.bytes);
+            let fits = |at: &usize| {
+                let other = &self.storages[self.storage[*at] as usize];
+                self.donated[*at]
+                    && other.home == Home::Argument(*at as u32)
+                    && other.bytes == bytes
+                    && (other.last < first || self.lives[*at].last == 0 && !self.is_read(*at))
+                    && !self.results.contains(&(*at as u32))
+            };
+            if let Some(argument) = (0..self.donated.len()).find(fits) {
+                self.merge(self.storage[argument], own);
+            }
+        }
+    }
+
+    fn is_read(&self, slot: usize) -> bool {
+        self.lives[slot].last > 0 || self.storages[self.storage[slot] as usize].last > 0
+    }
+
+    /// Lets everything in storage `from` live in storage `into`.
+    fn merge(&mut self, into: u32, from: u32) {
+        let moved = self.storages[from as usize].clone();
+        let target = &mut self.storages[into as usize];
+        target.first = target.first.min(moved.first);
+        target.last = target.last.max(moved.last);
+        if target.home == Home::Temporary {
+            target.home = moved.home;
+        }
+        self.storages[from as usize].bytes = 0;
+        for storage in &mut self.storage {
+            if *storage == from {
+                *storage = into;
+            }
+        }
+    }
+
+    fn finish(mut self, options: &Options) -> Plan {
+        self.lodge();
+        let (offsets, temp_bytes) = self.pack_temporaries(options);
+        let (results, fresh_bytes, fresh_of) = self.result_sources();
+        let places: Vec<Place> = (0..self.bytes.len())
+            .map(|slot| {
+                let storage = self.storage[slot] as usize;
+                match self.storages[storage].home {
+                    Home::Argument(index) => Place::Argument { index },
+                    Home::Result(result) => {
+                        Place::Result { index: fresh_of[result as usize].unwrap_or(0) }
+                    }
+                    Home::Temporary => Place::Temporary { offset: offsets[storage] },
+                }
+            })
+            .collect();
+        let donations = self.donations(&results);
+        let arguments: u64 = self.bytes[..self.donated.len()].iter().sum();
+        let peak_bytes = arguments + fresh_bytes.iter().sum::<u64>() + temp_bytes;
+        Plan { places, results, fresh_bytes, temp_bytes, donations, peak_bytes }
+    }
+
+    /// Temporaries move into buffers that exist anyway while these are idle.
+    fn lodge(&mut self) {
+        let mut guests: Vec<u32> = self.lodgers(|home| home == Home::Temporary);
+        if guests.is_empty() {
+            return;
+        }
+        guests.sort_by_key(|&s| std::cmp::Reverse(self.storages[s as usize].bytes));
+        let hosts = self.lodgers(|home| match home {
+            Home::Argument(index) => self.donated[index as usize],
+            Home::Result(_) => true,
+            Home::Temporary => false,
+        });
+        let mut taken: Vec<(u32, usize, usize)> = hosts
+            .iter()
+            .map(|&h| (h, self.storages[h as usize].first, self.storages[h as usize].last))
+            .collect();
+        for guest in guests.into_iter().take(LODGERS) {
+            let Storage { bytes, first, last, .. } = self.storages[guest as usize];
+            let fitting = hosts.iter().copied().filter(|&host| {
+                self.storages[host as usize].bytes >= bytes
+                    && taken.iter().all(|&(h, f, l)| h != host || last < f || first > l)
+            });
+            if let Some(host) = fitting.min_by_key(|&h| self.storages[h as usize].bytes) {
+                taken.push((host, first, last));
+                let home = self.storages[host as usize].home;
+                self.storages[guest as usize].home = home;
+            }
+        }
+    }
+
+    fn lodgers(&self, wanted: impl Fn(Home) -> bool) -> Vec<u32> {
+        (0..self.storages.len() as u32)
+            .filter(|&s| {
+                let storage = &self.storages[s as usize];
+                storage.bytes > 0 && wanted(storage.home)
+            })
+            .collect()
+    }
+
+    fn pack_temporaries(&self, options: &Options) -> (Vec<u64>, u64) {
+        let mut offsets = vec![0; self.storages.len()];
+        let packed = self.lodgers(|home| home == Home::Temporary);
+        if packed.is_empty() {
+            return (offsets, 0);
+        }
+        let buffers: Vec<Buffer> = packed
+            .iter()
+            .map(|&s| {
+                let storage = &self.storages[s as usize];
+                Buffer {
+                    lower: storage.first as u64,
+                    upper: storage.last as u64 + 1,
+                    size: storage.bytes,
+                }
+            })
+            .collect();
+        let packing = pack(&buffers, ALIGNMENT, options.packing_steps);
+        for (&storage, &offset) in packed.iter().zip(&packing.offsets) {
+            offsets[storage as usize] = offset;
+        }
+        (offsets, packing.height)
+    }
+
+    /// How each result comes about, the bytes of fresh buffers, and the fresh buffer of each result
+    /// that has one.
+    fn result_sources(&self) -> (Vec<ResultSource>, Vec<u64>, Vec<Option<u32>>) {
+        let mut sources: Vec<ResultSource> = Vec::with_capacity(self.results.len());
+        let mut fresh_bytes = Vec::new();
+        let mut fresh_of = vec![None; self.results.len()];
+        for (result, &slot) in self.results.iter().enumerate() {
+            let storage = self.storage[slot as usize];
+            let earlier = self.results[..result].iter().position(|&r| r == slot);
+            let source = match (self.storages[storage as usize].home, earlier) {
+                (Home::Argument(argument), None) if self.donated[argument as usize] => {
+                    ResultSource::Donated { argument }
+                }
+                (Home::Argument(argument), _) if !self.donated[argument as usize] => {
+                    ResultSource::Shared { argument }
+                }
+                (_, Some(earlier)) => ResultSource::Same { result: earlier as u32 },
+                _ => {
+                    fresh_bytes.push(self.bytes[slot as usize]);
+                    let index = fresh_bytes.len() as u32 - 1;
+                    fresh_of[result] = Some(index);
+                    ResultSource::Fresh { index }
+                }
+            };
+            sources.push(source);
+        }
+        (sources, fresh_bytes, fresh_of)
+    }
+
+    /// Each argument offered for donation: used, or why not.
+    fn donations(&self, results: &[ResultSource]) -> Vec<Donation> {
+        (0..self.donated.len())
+            .filter(|&at| self.donated[at])
+            .map(|at| {
+                let argument = at as u32;
+                let taken = results.iter().position(
+                    |r| matches!(r, ResultSource::Donated { argument: a } if *a == argument),
+                );
+                let reason = match taken {
+                    Some(result) => format!("aliases result {result}"),
+                    None => self.unusable(at),
+                };
+                let used = taken.is_some();
+                Donation { argument, used, reason }
+            })
+            .collect()
+    }
+
+    fn unusable(&self, at: usize) -> String {
+        let bytes = self.bytes[at];
+        let lodges = (0..self.storages.len()).any(|s| {
+            let storage = &self.storages[s];
+            storage.home == Home::Argument(at as u32) && s != at && storage.bytes > 0
+        });
+        let sizes: Vec<u64> = self.results.iter().map(|&r| self.bytes[r as usize]).collect();
+        let same = sizes.iter().filter(|&&b| b == bytes).count();
+        let end = if lodges { "; its bytes hold temporaries" } else { "" };
+        if bytes == 0 {
+            return "it has no bytes".into();
+        }
+        if same == 0 {
+            let listed: Vec<String> = sizes.iter().take(4).map(u64::to_string).collect();
+            return format!(
+                "no result has its {bytes} bytes (results: {}){end}",
+                listed.join(", ")
+            );
+        }
+        let free = self.results.iter().any(|&r| {
+            self.bytes[r as usize] == bytes
+                && matches!(self.storages[self.storage[r as usize] as usize].home, Home::Result(_))
+        });
+        if free {
+            format!("it is still read when the result of its size is written{end}")
+        } else {
+            format!("every result of its {bytes} bytes has a buffer already{end}")
+        }
+    }
+}
+
+/// Beyond this many temporaries only the largest look for a lodging.
+const LODGERS: usize = 2000;

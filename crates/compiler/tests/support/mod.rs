@@ -1,0 +1,411 @@
+//! A slow, obvious executor of kernel images over byte buffers, for tests: what a device does, one
+//! element at a time, with every buffer where the plan put it.
+
+#![allow(dead_code)]
+
+use vramlab_ir::interp::Tensor;
+use vramlab_ir::kernel::*;
+use vramlab_ir::{DType, Inst, Literal, Program, ReduceKind, Reg, ScalarOp};
+
+/// How a device may order what the images leave open.
+#[derive(Clone, Copy, Debug)]
+pub struct Order {
+    /// Whether a stage reads a whole row before it writes any of it, or goes element by element.
+    pub whole_rows: bool,
+    pub rows_backwards: bool,
+}
+
+/// The memory of one run.
+struct Memory<'a> {
+    program: &'a Program,
+    arguments: Vec<Vec<u8>>,
+    fresh: Vec<Vec<u8>>,
+    temporary: Vec<u8>,
+}
+
+impl Memory<'_> {
+    fn bytes(&mut self, slot: u32) -> &mut [u8] {
+        let slot = &self.program.slots[slot as usize];
+        let size = slot.ty.bytes() as usize;
+        match slot.place {
+            Place::Argument { index } => &mut self.arguments[index as usize][..size],
+            Place::Result { index } => &mut self.fresh[index as usize][..size],
+            Place::Temporary { offset } => &mut self.temporary[offset as usize..][..size],
+        }
+    }
+
+    fn get(&mut self, slot: u32, dtype: DType, element: isize) -> Literal {
+        let size = dtype.size();
+        let at = usize::try_from(element).expect("inside the buffer") * size;
+        Literal::from_bytes(dtype, &self.bytes(slot)[at..at + size])
+    }
+
+    fn set(&mut self, slot: u32, element: isize, value: Literal) {
+        let size = value.dtype().size();
+        let at = usize::try_from(element).expect("inside the buffer") * size;
+        self.bytes(slot)[at..at + size].copy_from_slice(&value.to_bytes()[..size]);
+    }
+}
+
+/// Runs a program; fresh and temporary bytes begin as rubbish. Arguments that are not donated must
+/// be as they were at the end, which is checked.
+pub fn execute(program: &Program, arguments: &[Tensor], order: Order) -> Vec<Tensor> {
+    let mut memory = Memory {
+        program,
+        arguments: arguments.iter().map(|a| a.bytes.clone()).collect(),
+        fresh: program.fresh_bytes.iter().map(|&b| vec![0xa5; b as usize]).collect(),
+        temporary: vec![0x5a; program.temp_bytes as usize],
+    };
+    for kernel in &program.kernels {
+        Launch { kernel, memory: &mut memory, order }.run();
+    }
+    let offered: Vec<u32> = program.donations.iter().map(|d| d.argument).collect();
+    for (index, argument) in arguments.iter().enumerate() {
+        if !offered.contains(&(index as u32)) {
+            assert_eq!(memory.arguments[index], argument.bytes, "argument {index} was written");
+        }
+    }
+    let types = program.func.result_types();
+    let mut results: Vec<Tensor> = Vec::new();
+    for (ty, source) in types.into_iter().zip(&program.results) {
+        let bytes = match *source {
+            ResultSource::Fresh { index } => memory.fresh[index as usize].clone(),
+            ResultSource::Donated { argument } => {
+                assert!(offered.contains(&argument), "takes an argument that was not offered");
+                memory.arguments[argument as usize].clone()
+            }
+            ResultSource::Shared { argument } => memory.arguments[argument as usize].clone(),
+            ResultSource::Same { result } => results[result as usize].bytes.clone(),
+        };
+        results.push(Tensor::new(ty, bytes).expect("a result has the bytes of its type"));
+    }
+    results
+}
+
+struct Launch<'k, 'm, 'p> {
+    kernel: &'k Kernel,
+    memory: &'m mut Memory<'p>,
+    order: Order,
+}
+
+/// Everything an instruction may look at.
+#[derive(Default)]
+struct Point {
+    coordinates: Vec<usize>,
+    dims: Vec<usize>,
+    kept: Vec<Option<Literal>>,
+    rows: Vec<Option<Literal>>,
+}
+
+/// Coordinates of position `at` in `dims`.
+fn coordinates(dims: &[usize], at: usize) -> Vec<usize> {
+    let mut rest = at;
+    let mut result: Vec<usize> = dims
+        .iter()
+        .rev()
+        .map(|&d| {
+            let c = rest % d;
+            rest /= d;
+            c
+        })
+        .collect();
+    result.reverse();
+    result
+}
+
+impl Launch<'_, '_, '_> {
+    fn run(mut self) {
+        match &self.kernel.body {
+            Body::Rows(rows) => self.rows(rows),
+            Body::Columns(columns) => self.columns(columns),
+            Body::Dot(dot) => self.dot(dot),
+        }
+    }
+
+    fn element(&mut self, access: &Access, coordinates: &[usize]) -> isize {
+        assert_eq!(access.strides.len(), coordinates.len(), "one stride a dimension");
+        let along: isize =
+            access.strides.iter().zip(coordinates).map(|(s, &c)| s * c as isize).sum();
+        let starts: isize = access
+            .starts
+            .iter()
+            .map(|start| {
+                let slot = self.kernel.buffers[start.buffer as usize];
+                let value = self.memory.get(slot, DType::I32, 0).as_i64();
+                value.clamp(0, start.limit) as isize * start.stride
+            })
+            .sum();
+        access.offset + along + starts
+    }
+
+    fn load(&mut self, access: &Access, coordinates: &[usize], extra: isize) -> Literal {
+        let element = self.element(access, coordinates) + extra;
+        let slot = self.kernel.buffers[access.buffer as usize];
+        self.memory.get(slot, access.dtype, element)
+    }
+
+    fn store(&mut self, access: &Access, coordinates: &[usize], value: Literal) {
+        assert_eq!(access.dtype, value.dtype(), "a store in the buffer's dtype");
+        let element = self.element(access, coordinates);
+        let slot = self.kernel.buffers[access.buffer as usize];
+        self.memory.set(slot, element, value);
+    }
+
+    /// The registers of an instruction list at one point.
+    fn insts(&mut self, insts: &[LoopInst], reads: &[Access], point: &Point) -> Vec<Literal> {
+        let mut registers: Vec<Literal> = Vec::new();
+        for inst in insts {
+            let of = |reg: &Reg| registers[reg.0 as usize];
+            let value = match inst {
+                LoopInst::Gather { read, index, limit, stride } => {
+                    let at = of(index).as_i64().clamp(0, *limit) as isize * stride;
+                    self.load(&reads[*read as usize], &point.coordinates, at)
+                }
+                LoopInst::Kept { slot, dtype } => {
+                    let value = point.kept[*slot as usize].expect("kept before it is used");
+                    assert_eq!(value.dtype(), *dtype);
+                    value
+                }
+                LoopInst::RowScalar { slot, dtype } => {
+                    let value = point.rows[*slot as usize].expect("set before it is used");
+                    assert_eq!(value.dtype(), *dtype);
+                    value
+                }
+                LoopInst::Scalar(inst) => match inst {
+                    Inst::Input { input, dtype } => {
+                        let access = &reads[*input as usize];
+                        assert_eq!(access.dtype, *dtype);
+                        self.load(access, &point.coordinates, 0)
+                    }
+                    Inst::Index { axis } => {
+                        Literal::from_i64(DType::I32, point.coordinates[*axis as usize] as i64)
+                    }
+                    Inst::Position => {
+                        let position = point
+                            .coordinates
+                            .iter()
+                            .zip(&point.dims)
+                            .fold(0usize, |sum, (&c, &d)| sum * d + c);
+                        Literal::from_i64(DType::U32, position as u32 as i64)
+                    }
+                    Inst::Const(value) => *value,
+                    Inst::Op { op, dtype, args } => {
+                        let args: Vec<Literal> = args.iter().map(of).collect();
+                        op.eval(*dtype, &args)
+                    }
+                    Inst::Convert { to, arg, .. } => of(arg).convert(*to),
+                    Inst::Gather { .. } => panic!("a scalar gather in a loop body"),
+                },
+            };
+            registers.push(value);
+        }
+        registers
+    }
+
+    fn rows(&mut self, rows: &RowLoop) {
+        let count: usize = rows.outer.iter().product();
+        for row in 0..count {
+            let row = if self.order.rows_backwards { count - 1 - row } else { row };
+            let outer = coordinates(&rows.outer, row);
+            let mut scalars = vec![None; rows.row_scalars as usize];
+            let mut kept = vec![vec![None; rows.columns]; rows.kept as usize];
+            for stage in &rows.stages {
+                self.stage(rows, stage, &outer, &mut scalars, &mut kept);
+            }
+        }
+    }
+
+    fn stage(
+        &mut self,
+        rows: &RowLoop,
+        stage: &Stage,
+        outer: &[usize],
+        scalars: &mut [Option<Literal>],
+        kept: &mut [Vec<Option<Literal>>],
+    ) {
+        let columns = if stage.per == Per::Row { 1 } else { rows.columns };
+        let dims = [rows.outer.as_slice(), &[rows.columns]].concat();
+        let mut sums: Vec<Vec<Literal>> = vec![Vec::new(); stage.sinks.len()];
+        let blocks: Vec<Vec<usize>> = match self.order.whole_rows {
+            true => vec![(0..columns).collect()],
+            false => (0..columns).map(|c| vec![c]).collect(),
+        };
+        for block in blocks {
+            let mut computed = Vec::new();
+            for &column in &block {
+                let point = Point {
+                    coordinates: [outer, &[column]].concat(),
+                    dims: dims.clone(),
+                    kept: kept.iter().map(|k| k[column]).collect(),
+                    rows: scalars.to_vec(),
+                };
+                let registers = self.insts(&stage.insts, &rows.reads, &point);
+                computed.push((column, point, registers));
+            }
+            for (column, point, registers) in computed {
+                for (sink, sum) in stage.sinks.iter().zip(&mut sums) {
+                    match *sink {
+                        Sink::Store { write, reg } => {
+                            let access = &rows.writes[write as usize];
+                            self.store(access, &point.coordinates, registers[reg.0 as usize]);
+                        }
+                        Sink::Keep { slot, reg } => {
+                            assert_eq!(stage.per, Per::Columns);
+                            kept[slot as usize][column] = Some(registers[reg.0 as usize]);
+                        }
+                        Sink::Reduce { reg, .. } => {
+                            assert_eq!(stage.per, Per::Columns);
+                            sum.push(registers[reg.0 as usize]);
+                        }
+                        Sink::SetRow { slot, reg } => {
+                            assert_eq!(stage.per, Per::Row);
+                            scalars[slot as usize] = Some(registers[reg.0 as usize]);
+                        }
+                    }
+                }
+            }
+        }
+        for (sink, sum) in stage.sinks.iter().zip(sums) {
+            if let Sink::Reduce { kind, slot, .. } = *sink {
+                scalars[slot as usize] = Some(reduce(kind, &sum));
+            }
+        }
+    }
+
+    fn columns(&mut self, body: &ColumnReduce) {
+        let outer: usize = body.outer.iter().product();
+        let dims = [body.outer.as_slice(), &[body.reduced, body.columns]].concat();
+        for row in 0..outer {
+            for column in 0..body.columns {
+                let mut values: Vec<Vec<Literal>> = vec![Vec::new(); body.reduces.len()];
+                for r in 0..body.reduced {
+                    let at = [coordinates(&body.outer, row).as_slice(), &[r, column]].concat();
+                    let point = Point { coordinates: at, dims: dims.clone(), ..Point::default() };
+                    let registers = self.insts(&body.insts, &body.reads, &point);
+                    for (value, (_, reg, _)) in values.iter_mut().zip(&body.reduces) {
+                        value.push(registers[reg.0 as usize]);
+                    }
+                }
+                let at = [coordinates(&body.outer, row).as_slice(), &[0, column]].concat();
+                for (value, &(kind, _, write)) in values.iter().zip(&body.reduces) {
+                    self.store(&body.writes[write as usize], &at, reduce(kind, value));
+                }
+            }
+        }
+    }
+
+    fn dot(&mut self, dot: &Dot) {
+        let batches: usize = dot.batch.iter().product();
+        let out = [dot.batch.as_slice(), &[dot.m, dot.n]].concat();
+        for row in 0..batches * dot.m {
+            let (batch, i) = (row / dot.m, row % dot.m);
+            let at = coordinates(&dot.batch, batch);
+            let mut product = Vec::new();
+            for j in 0..dot.n {
+                let mut terms = Vec::new();
+                for k in 0..dot.k {
+                    let a = self.load(&dot.a, &[at.as_slice(), &[i, k]].concat(), 0);
+                    let b = self.load(&dot.b, &[at.as_slice(), &[k, j]].concat(), 0);
+                    terms.push(multiply(dot.dtype, a, b));
+                }
+                product.push(sum_terms(dot.dtype, &terms));
+            }
+            for (j, &value) in product.iter().enumerate() {
+                self.store(&dot.c, &[at.as_slice(), &[i, j]].concat(), value);
+            }
+            let Some(epilogue) = &dot.epilogue else { continue };
+            for (j, &value) in product.iter().enumerate() {
+                let point = Point {
+                    coordinates: [at.as_slice(), &[i, j]].concat(),
+                    dims: out.clone(),
+                    kept: vec![Some(value)],
+                    rows: Vec::new(),
+                };
+                let registers = self.insts(&epilogue.insts, &epilogue.reads, &point);
+                let result = *registers.last().expect("an epilogue has a result");
+                self.store(&dot.c, &point.coordinates, result);
+            }
+        }
+    }
+}
+
+enum Term {
+    Float(f64),
+    Integer(Literal),
+}
+
+fn multiply(dtype: DType, a: Literal, b: Literal) -> Term {
+    match dtype.is_float() {
+        true => Term::Float(a.as_f64() * b.as_f64()),
+        false => Term::Integer(ScalarOp::Mul.eval(dtype, &[a, b])),
+    }
+}
+
+fn sum_terms(dtype: DType, terms: &[Term]) -> Literal {
+    if dtype.is_float() {
+        let term = |t: &Term| match t {
+            Term::Float(value) => *value,
+            Term::Integer(_) => unreachable!("floats only"),
+        };
+        return Literal::from_f64(dtype, terms.iter().map(term).sum());
+    }
+    terms.iter().fold(Literal::from_i64(dtype, 0), |sum, term| match term {
+        Term::Integer(value) => ScalarOp::Add.eval(dtype, &[sum, *value]),
+        Term::Float(_) => unreachable!("integers only"),
+    })
+}
+
+/// Reduces in order; float sums and products accumulate in f64, as the interpreter does.
+pub fn reduce(kind: ReduceKind, values: &[Literal]) -> Literal {
+    let dtype = values[0].dtype();
+    let fold = |op: ScalarOp| {
+        values[1..].iter().fold(values[0], |sum, &value| op.eval(dtype, &[sum, value]))
+    };
+    match kind {
+        ReduceKind::Sum if dtype.is_float() => {
+            Literal::from_f64(dtype, values.iter().map(|v| v.as_f64()).sum())
+        }
+        ReduceKind::Prod if dtype.is_float() => {
+            Literal::from_f64(dtype, values.iter().map(|v| v.as_f64()).product())
+        }
+        ReduceKind::Sum => fold(ScalarOp::Add),
+        ReduceKind::Prod => fold(ScalarOp::Mul),
+        ReduceKind::Max => fold(ScalarOp::Max),
+        ReduceKind::Min => fold(ScalarOp::Min),
+        ReduceKind::Any => fold(ScalarOp::Or),
+        ReduceKind::All => fold(ScalarOp::And),
+        ReduceKind::ArgMax | ReduceKind::ArgMin => {
+            let mut best = 0;
+            for at in 1..values.len() {
+                let (value, held) = (values[at].as_f64(), values[best].as_f64());
+                let wins = match kind {
+                    ReduceKind::ArgMax => value > held,
+                    _ => value < held,
+                };
+                if !held.is_nan() && (wins || value.is_nan()) {
+                    best = at;
+                }
+            }
+            Literal::from_i64(DType::I32, best as i64)
+        }
+    }
+}
+
+/// Whether two arrays agree within the error that another order of rounding may bring.
+pub fn close(a: &Tensor, b: &Tensor) -> bool {
+    a.ty == b.ty
+        && a.literals().zip(b.literals()).all(|(x, y)| {
+            if !x.dtype().is_float() || x == y {
+                return x == y;
+            }
+            let (x, y) = (x.as_f64(), y.as_f64());
+            let tolerance = match a.ty.dtype {
+                DType::F64 => 1e-9,
+                DType::F32 => 1e-4,
+                _ => 3e-2,
+            };
+            (x.is_nan() && y.is_nan())
+                || x == y
+                || (x - y).abs() <= tolerance * (1.0 + x.abs().max(y.abs()))
+        })
+}
