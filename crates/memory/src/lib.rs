@@ -17,6 +17,7 @@
 pub mod adaptors;
 mod bfc;
 mod block;
+pub mod caching;
 pub mod conformance;
 mod driver;
 mod fake;
@@ -32,9 +33,11 @@ pub mod stack;
 mod stats;
 pub mod switch;
 mod text;
+pub mod trace;
 
 pub use bfc::{Bfc, BfcOptions};
 pub use block::{Block, BlockId, PoolId, Stream};
+pub use caching::{Caching, CachingOptions};
 pub use driver::{Driver, DriverFigures, Refusal, RefusalCause, Region, VirtualMemory};
 pub use fake::{Fake, FakeOptions};
 pub use heap::{Heap, Request, Warning};

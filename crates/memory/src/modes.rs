@@ -3,6 +3,7 @@
 //! Adding a mode is an entry here, its name in [`ModeName`] and its stack in [`crate::stack::build`]; parsing, help,
 //! completion and messages follow from the entry.
 
+use crate::caching::Divisions;
 use crate::text::{format_bytes, nearest, parse_bytes};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,6 +17,8 @@ pub enum ModeName {
     Ondemand,
     /// A driver call a block.
     Platform,
+    /// PyTorch's rules.
+    Caching,
 }
 
 /// One row of the table.
@@ -53,8 +56,10 @@ pub enum OptionKind {
     Switch,
     /// A size, or `unlimited`.
     Bytes,
-    /// A whole number up to this.
-    Count(u64),
+    /// A number from 0, which is off, to below 1.
+    Threshold,
+    /// Steps that a power of two is divided into, for all sizes or by size.
+    Divisions,
 }
 
 /// The value of an option.
@@ -66,8 +71,10 @@ pub enum OptionValue {
     Switch(bool),
     /// Of [`OptionKind::Bytes`]; `None` is unlimited.
     Bytes(Option<u64>),
-    /// Of [`OptionKind::Count`].
-    Count(u64),
+    /// Of [`OptionKind::Threshold`].
+    Threshold(f64),
+    /// Of [`OptionKind::Divisions`].
+    Divisions(Divisions),
 }
 
 const FRACTION: OptionEntry = OptionEntry {
@@ -104,6 +111,38 @@ pub static MODES: &[ModeEntry] = &[
         name: "platform",
         doc: "A driver call for each block; every byte returns at once; limited by the device alone.",
         options: &[],
+    },
+    ModeEntry {
+        mode: ModeName::Caching,
+        name: "caching",
+        doc: "PyTorch's allocator: segments of 2 and 20 MiB, cached until the driver refuses.",
+        options: &[
+            OptionEntry { default: "1", ..FRACTION },
+            OptionEntry {
+                name: "max_split_size",
+                doc: "Blocks of at least this size are never split.",
+                default: "unlimited",
+                kind: OptionKind::Bytes,
+            },
+            OptionEntry {
+                name: "roundup_power2_divisions",
+                doc: "Steps that each power of two is divided into for rounding; by size in MiB: [256:1,>:4].",
+                default: "0",
+                kind: OptionKind::Divisions,
+            },
+            OptionEntry {
+                name: "garbage_collection_threshold",
+                doc: "The part of the limit above which old cached segments go first; needs a fraction below 1.",
+                default: "0",
+                kind: OptionKind::Threshold,
+            },
+            OptionEntry {
+                name: "expandable_segments",
+                doc: "Whether segments grow in place, by mapping memory behind reserved addresses.",
+                default: "off",
+                kind: OptionKind::Switch,
+            },
+        ],
     },
 ];
 
@@ -242,7 +281,33 @@ impl ModeSpec {
             }
             given.push(option);
         }
+        spec.makes_sense()?;
         Ok(spec)
+    }
+
+    /// Refuses options that contradict each other, with the reason.
+    fn makes_sense(&self) -> Result<(), ModeError> {
+        let refused = |reason: &str| Err(ModeError::Contradiction { reason: reason.to_string() });
+        let max_split = match self.value("max_split_size") {
+            Some(OptionValue::Bytes(max_split)) => max_split,
+            _ => None,
+        };
+        if max_split.is_some_and(|bytes| bytes < 20 * crate::MIB) {
+            return refused("max_split_size must be at least 20MiB, the size of a segment");
+        }
+        if max_split.is_some() && self.switch("expandable_segments") {
+            return refused(
+                "max_split_size says nothing to expandable segments: choose one of them",
+            );
+        }
+        let collects = self.value("garbage_collection_threshold");
+        let without_limit = self.fraction() == Some(1.0);
+        if without_limit && collects.is_some_and(|value| value != OptionValue::Threshold(0.0)) {
+            return refused(
+                "garbage_collection_threshold acts only under a limit, as in PyTorch: add a fraction below 1",
+            );
+        }
+        Ok(())
     }
 
     /// Sets an option by name; gives its name as the table has it.
@@ -297,6 +362,7 @@ impl ModeSpec {
             ModeName::Ondemand if !self.switch("gc") => Some("gc=off, as XLA"),
             ModeName::Ondemand => None,
             ModeName::Platform => Some("platform has none"),
+            ModeName::Caching => Some("given back already when the driver refused"),
         }
     }
 
@@ -306,15 +372,41 @@ impl ModeSpec {
             ModeName::Preallocate | ModeName::Platform => true,
             // Collection of empty regions is a setting of the allocator that JAX does not show.
             ModeName::Ondemand => !self.switch("gc"),
+            ModeName::Caching => false,
         }
     }
 
-    /// The variables that bring JAX into this mode.
+    /// The value of `PYTORCH_CUDA_ALLOC_CONF` that brings PyTorch into this mode; `None` where it has no such mode.
+    pub fn torch_conf(&self) -> Option<String> {
+        if self.mode != ModeName::Caching {
+            return None;
+        }
+        let mut parts = Vec::new();
+        for (option, value) in self.options() {
+            match value {
+                OptionValue::Bytes(Some(bytes)) => {
+                    parts.push(format!("max_split_size_mb:{}", bytes / crate::MIB));
+                }
+                OptionValue::Switch(true) => parts.push(format!("{}:True", option.name)),
+                OptionValue::Threshold(part) if part > 0.0 => {
+                    parts.push(format!("{}:{part}", option.name));
+                }
+                OptionValue::Divisions(divisions) if divisions != Divisions::NONE => {
+                    parts.push(format!("{}:{divisions}", option.name));
+                }
+                _ => {}
+            }
+        }
+        Some(parts.join(","))
+    }
+
+    /// The variables that bring JAX into this mode; none where it has no such mode or needs none.
     pub fn jax_lines(&self) -> Vec<String> {
         let mut lines = match self.mode {
             ModeName::Preallocate => Vec::new(),
             ModeName::Ondemand => vec!["XLA_PYTHON_CLIENT_PREALLOCATE=false".to_string()],
             ModeName::Platform => vec!["XLA_PYTHON_CLIENT_ALLOCATOR=platform".to_string()],
+            ModeName::Caching => return Vec::new(),
         };
         if let Some(fraction) = self.fraction().filter(|fraction| *fraction != 0.75) {
             lines.push(format!("XLA_CLIENT_MEM_FRACTION={fraction}"));
@@ -347,7 +439,8 @@ impl fmt::Display for OptionValue {
             }
             OptionValue::Bytes(Some(bytes)) => write!(f, "{bytes}"),
             OptionValue::Bytes(None) => write!(f, "unlimited"),
-            OptionValue::Count(count) => write!(f, "{count}"),
+            OptionValue::Threshold(part) => write!(f, "{part}"),
+            OptionValue::Divisions(divisions) => write!(f, "{divisions}"),
         }
     }
 }
@@ -362,9 +455,8 @@ impl OptionEntry {
                 Some(OptionValue::Bytes(None))
             }
             OptionKind::Bytes => parse_bytes(text).ok().map(|b| OptionValue::Bytes(Some(b))),
-            OptionKind::Count(most) => {
-                text.parse().ok().filter(|count| *count <= most).map(OptionValue::Count)
-            }
+            OptionKind::Threshold => parse_threshold(text).map(OptionValue::Threshold),
+            OptionKind::Divisions => Divisions::parse(text).map(OptionValue::Divisions),
         };
         value.ok_or_else(|| ModeError::Value {
             option: self.name.to_string(),
@@ -381,7 +473,10 @@ impl OptionKind {
             OptionKind::Fraction => "a number above 0 and at most 1, such as 0.75".to_string(),
             OptionKind::Switch => SWITCH_WORDS.to_string(),
             OptionKind::Bytes => "a size such as 100MiB, or unlimited".to_string(),
-            OptionKind::Count(most) => format!("a whole number from 0 to {most}"),
+            OptionKind::Threshold => "a number from 0 (off) to below 1, such as 0.8".to_string(),
+            OptionKind::Divisions => {
+                "0, a power of two, or a list by size in MiB such as [256:1,512:2,>:4]".to_string()
+            }
         }
     }
 
@@ -391,7 +486,8 @@ impl OptionKind {
             OptionKind::Fraction => &["0.25", "0.5", "0.75", "0.9"],
             OptionKind::Switch => &["on", "off"],
             OptionKind::Bytes => &["20MiB", "100MiB", "unlimited"],
-            OptionKind::Count(_) => &["0"],
+            OptionKind::Threshold => &["0", "0.8"],
+            OptionKind::Divisions => &["0", "4", "[256:1,512:2,>:4]"],
         }
     }
 }
@@ -412,9 +508,76 @@ fn parse_fraction(text: &str) -> Option<f64> {
     text.trim().parse::<f64>().ok().filter(|fraction| *fraction > 0.0 && *fraction <= 1.0)
 }
 
-fn words_of(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || c == ',').filter(|word| !word.is_empty())
+fn parse_threshold(text: &str) -> Option<f64> {
+    text.trim().parse::<f64>().ok().filter(|part| (0.0..1.0).contains(part))
 }
+
+/// Words between spaces or commas; those within brackets part nothing.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    let parts = text.split(move |c: char| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        depth <= 0 && (c.is_whitespace() || c == ',')
+    });
+    parts.filter(|word| !word.is_empty())
+}
+
+/// The `name:value` pairs of a `PYTORCH_CUDA_ALLOC_CONF`; a name without a value has an empty one.
+pub fn torch_pairs(conf: &str) -> Vec<(String, String)> {
+    let pair = |word: &str| {
+        let (name, value) = word.split_once(':').unwrap_or((word, ""));
+        (name.trim().to_string(), value.trim().to_string())
+    };
+    words_of(conf).map(pair).collect()
+}
+
+/// Reads `PYTORCH_CUDA_ALLOC_CONF` in PyTorch's own syntax: `max_split_size_mb:128,expandable_segments:True`. Settings
+/// that say nothing about placement are noted.
+pub fn from_torch(conf: &str) -> Result<FromJax, ModeError> {
+    let mut spec = ModeSpec::new(ModeName::Caching);
+    let mut notes = Vec::new();
+    let mut words = Vec::new();
+    for (name, value) in torch_pairs(conf) {
+        match name.as_str() {
+            "backend" if value == "native" => {}
+            "backend" => {
+                let (option, valid) = (name, "native".to_string());
+                return Err(ModeError::Value { option, given: value, valid });
+            }
+            "max_split_size_mb" => words.push(("max_split_size", format!("{value}MiB"))),
+            "roundup_power2_divisions" | "garbage_collection_threshold" | "expandable_segments" => {
+                let known = spec.options().map(|(option, _)| option.name);
+                words.push((known.into_iter().find(|k| *k == name).unwrap_or("fraction"), value));
+            }
+            _ if TORCH_ELSEWHERE.contains(&name.as_str()) => {
+                notes.push(format!("{name} says nothing about where blocks lie; it has no effect"));
+            }
+            _ => return Err(ModeError::UnknownOption { mode: ModeName::Caching, given: name }),
+        }
+    }
+    for (name, value) in &words {
+        spec.set(name, value)?;
+    }
+    // PyTorch takes it without a limit and does nothing; the user should know.
+    if spec.makes_sense().is_err() && spec.fraction() == Some(1.0) {
+        let threshold = spec.value("garbage_collection_threshold");
+        spec.set("garbage_collection_threshold", "0")?;
+        if threshold != spec.value("garbage_collection_threshold") {
+            notes.push("garbage_collection_threshold acts only under a limit (a fraction)".into());
+        }
+    }
+    spec.makes_sense()?;
+    Ok(FromJax { spec: Some(spec), notes })
+}
+
+const TORCH_ELSEWHERE: [&str; 6] = [
+    "release_lock_on_cudamalloc",
+    "pinned_use_cuda_host_register",
+    "pinned_num_register_threads",
+    "pinned_use_background_threads",
+    "graph_capture_record_stream_reuse",
+    "max_non_split_rounding_mb",
+];
 
 /// What JAX's variables ask for.
 #[derive(Clone, Debug, PartialEq)]

@@ -219,6 +219,10 @@ impl Heap {
         if drawn == Verdict::Limit && now.fraction().is_some() {
             all.extend(wider.filter_map(|fraction| now.clone().with_fraction(fraction).ok()));
         }
+        if now.mode() == ModeName::Caching {
+            let variants = ["caching expandable_segments=on", "caching max_split_size=128MiB"];
+            all.extend(variants.iter().filter_map(|text| ModeSpec::parse(text).ok()));
+        }
         all.retain(|mode| mode != now);
         all
     }
@@ -235,7 +239,9 @@ pub fn what_if_modes(fraction: Option<f64>) -> Vec<ModeSpec> {
         }
     }
     let with = |mode: ModeSpec| match (fraction, mode.fraction()) {
-        (Some(fraction), Some(_)) => mode.clone().with_fraction(fraction).unwrap_or(mode),
+        (Some(fraction), Some(_)) if mode.mode() != ModeName::Caching => {
+            mode.clone().with_fraction(fraction).unwrap_or(mode)
+        }
         _ => mode,
     };
     all.into_iter().map(with).collect()
@@ -386,6 +392,11 @@ fn whole_mib(bytes: u64) -> String {
 
 /// The line for the real program: the first mode that passes, in JAX's words.
 fn advice(now: &ModeSpec, drawn: Verdict, remedies: &[Remedy]) -> String {
+    if now.mode() == ModeName::Caching {
+        let passing = remedies.iter().filter(|remedy| remedy.passes);
+        let conf = passing.filter_map(|remedy| remedy.mode.torch_conf()).next();
+        return conf.map_or(String::new(), |conf| format!("PYTORCH_CUDA_ALLOC_CONF={conf}"));
+    }
     if drawn == Verdict::OtherProcess {
         return "end the other process, or lower its XLA_CLIENT_MEM_FRACTION".to_string();
     }

@@ -1,7 +1,7 @@
 //! From a mode to the allocator stack that answers in it. The order of a stack is decided here and nowhere else.
 
-use crate::modes::{ModeName, ModeSpec};
-use crate::{Bfc, BfcOptions, MemoryResource, Platform};
+use crate::modes::{ModeName, ModeSpec, OptionValue};
+use crate::{Bfc, BfcOptions, Caching, CachingOptions, MemoryResource, Platform};
 
 /// The stack of a mode on a device of `total` bytes. A fraction counts the total, not what is free.
 pub fn build(mode: &ModeSpec, total: u64) -> Box<dyn MemoryResource> {
@@ -12,7 +12,24 @@ pub fn build(mode: &ModeSpec, total: u64) -> Box<dyn MemoryResource> {
             Box::new(Bfc::new(BfcOptions::ondemand(limit(mode, total), gc)))
         }
         ModeName::Platform => Box::new(Platform::new(total)),
+        ModeName::Caching => Box::new(Caching::new(caching_options(mode, total))),
     }
+}
+
+fn caching_options(mode: &ModeSpec, total: u64) -> CachingOptions {
+    let mut options = CachingOptions::of(limit(mode, total));
+    options.limited = mode.fraction().is_some_and(|fraction| fraction < 1.0);
+    options.expandable_segments = mode.switch("expandable_segments");
+    if let Some(OptionValue::Bytes(Some(bytes))) = mode.value("max_split_size") {
+        options.max_split = bytes;
+    }
+    if let Some(OptionValue::Threshold(part)) = mode.value("garbage_collection_threshold") {
+        options.gc_threshold = part;
+    }
+    if let Some(OptionValue::Divisions(divisions)) = mode.value("roundup_power2_divisions") {
+        options.divisions = divisions;
+    }
+    options
 }
 
 /// What the pool of a mode may never exceed on a device of `total` bytes.

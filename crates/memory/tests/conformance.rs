@@ -1,9 +1,11 @@
 //! The suite of the trait, run on every allocator, on stacks of adaptors, and on the drivers of this crate.
 
 use vramlab_memory::adaptors::{FailNth, Limit, Poison, Reclaim};
+use vramlab_memory::caching::Divisions;
 use vramlab_memory::conformance::Pair;
 use vramlab_memory::{
-    Bfc, BfcOptions, Fake, FakeOptions, MIB, MemoryResource, Platform, conformance,
+    Bfc, BfcOptions, Caching, CachingOptions, Fake, FakeOptions, MIB, MemoryResource, Platform,
+    conformance,
 };
 
 fn on(capacity: u64, resource: impl MemoryResource + 'static) -> Pair {
@@ -21,6 +23,24 @@ conformance!(coalescing, || {
     (Box::new(Bfc::new(options)), Box::new(Fake::with_options(fake)))
 });
 conformance!(odd_limit, || on(128 * MIB, Bfc::new(BfcOptions::preallocate(96 * MIB + 77))));
+conformance!(caching, || on(96 * MIB, Caching::new(CachingOptions::of(96 * MIB))));
+conformance!(caching_max_split, || {
+    let options = CachingOptions { max_split: 21 * MIB, ..CachingOptions::of(96 * MIB) };
+    on(96 * MIB, Caching::new(options))
+});
+conformance!(caching_collected, || {
+    let options =
+        CachingOptions { limited: true, gc_threshold: 0.5, ..CachingOptions::of(80 * MIB) };
+    on(96 * MIB, Caching::new(options))
+});
+conformance!(caching_divisions, || {
+    let divisions = Divisions::parse("[1:4,2:8,>:2]").expect("valid");
+    on(96 * MIB, Caching::new(CachingOptions { divisions, ..CachingOptions::of(96 * MIB) }))
+});
+conformance!(caching_expandable, || {
+    let options = CachingOptions { expandable_segments: true, ..CachingOptions::of(96 * MIB) };
+    on(96 * MIB, Caching::new(options))
+});
 conformance!(adaptors_together, || {
     let bfc = Bfc::new(BfcOptions::ondemand(96 * MIB, false));
     let stack = Poison::new(Reclaim::new(Limit::new(bfc, 80 * MIB), Box::new(|_| Vec::new())));

@@ -1,7 +1,7 @@
 //! The table of modes and JAX's variables.
 
 use std::collections::BTreeMap;
-use vramlab_memory::modes::{FromJax, MODES, from_jax, parse_capacity};
+use vramlab_memory::modes::{FromJax, MODES, from_jax, from_torch, parse_capacity};
 use vramlab_memory::{Fake, GIB, Heap, ModeSpec};
 
 fn error(text: &str) -> String {
@@ -23,6 +23,14 @@ fn every_mode_of_the_table_works_at_its_defaults() {
 #[test]
 fn a_mode_prints_as_it_is_written() {
     for text in ["preallocate", "ondemand gc=on", "ondemand fraction=0.5 gc=on", "platform"] {
+        assert_eq!(ModeSpec::parse(text).expect("a valid mode").to_string(), text);
+    }
+    for text in [
+        "caching",
+        "caching max_split_size=128MiB",
+        "caching fraction=0.5 garbage_collection_threshold=0.8",
+        "caching roundup_power2_divisions=4 expandable_segments=on",
+    ] {
         assert_eq!(ModeSpec::parse(text).expect("a valid mode").to_string(), text);
     }
     let spec = ModeSpec::parse(" OnDemand, GC=yes,fraction=0.75 ").expect("a valid mode");
@@ -110,4 +118,47 @@ fn a_capacity_below_one_block_is_refused() {
     assert_eq!(parse_capacity("1GiB"), Ok(GIB));
     assert!(parse_capacity("100").expect_err("too small").contains("256 B"));
     assert!(parse_capacity("lots").is_err());
+}
+
+fn torch(conf: &str) -> Result<FromJax, String> {
+    from_torch(conf).map_err(|error| error.to_string())
+}
+
+#[test]
+fn pytorch_conf_in_its_own_syntax() {
+    let read = |conf| torch(conf).expect("readable").spec.unwrap_or_default().to_string();
+    assert_eq!(read(""), "caching");
+    assert_eq!(read("max_split_size_mb:128"), "caching max_split_size=128MiB");
+    assert_eq!(read("expandable_segments:True"), "caching expandable_segments=on");
+    assert_eq!(
+        read(" max_split_size_mb:64 , roundup_power2_divisions:[256:1,512:2,>:4],backend:native"),
+        ModeSpec::parse("caching max_split_size=64MiB roundup_power2_divisions=[256:1,512:2,>:4]")
+            .expect("a valid mode")
+            .to_string()
+    );
+    let noted = torch("garbage_collection_threshold:0.8,pinned_num_register_threads:4");
+    let noted = noted.expect("readable");
+    assert_eq!(noted.notes.len(), 2, "{:?}", noted.notes);
+    for wrong in [
+        "max_split_size_mb:19",
+        "max_split_size_mb:x",
+        "max_split_size:128",
+        "garbage_collection_threshold:1.5",
+        "roundup_power2_divisions:3",
+        "expandable_segments:maybe",
+        "backend:magic",
+        "max_split_size_mb:128,expandable_segments:True",
+    ] {
+        assert!(torch(wrong).is_err(), "{wrong}");
+    }
+    let nearest = torch("expandable_segment:True").expect_err("misspelt");
+    assert!(nearest.contains("did you mean `expandable_segments`?"), "{nearest}");
+}
+
+#[test]
+fn options_that_make_no_sense_are_refused_with_the_reason() {
+    assert!(error("caching max_split_size=19MiB").contains("at least 20MiB"));
+    assert!(error("caching garbage_collection_threshold=0.8").contains("under a limit"));
+    assert!(error("caching max_split_size=1GiB expandable_segments=on").contains("choose one"));
+    assert!(error("caching fraction=0.5 garbage_collection_threshold=1").contains("below 1"));
 }

@@ -101,7 +101,7 @@ fn cell_12_says_why() {
     );
     assert_eq!(report.ladder.len(), 1);
     assert_eq!(report.ladder[0].note.as_deref(), Some("kept (gc=off, as XLA)"));
-    for passes in ["preallocate", "ondemand gc=on", "platform"] {
+    for passes in ["preallocate", "ondemand gc=on", "platform", "caching"] {
         assert!(report.passing().contains(&passes.to_string()), "{passes}");
     }
     assert_eq!(report.advice, "remove XLA_PYTHON_CLIENT_PREALLOCATE=false");
@@ -113,7 +113,7 @@ fn cell_13_what_if() {
     cell_12(&mut heap);
     let trace = Trace::from_ledger(heap.ledger(), Part::Cell(12)).expect("the cell is kept");
     assert_eq!(Trace::from_ledger(heap.ledger(), Part::Cell(13)), None);
-    let modes = ["preallocate", "ondemand", "ondemand gc=on", "platform"].map(mode);
+    let modes = ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching"].map(mode);
     let rows = what_if(&trace, &modes, Device::of(GIB));
     let table: Vec<_> = rows
         .iter()
@@ -131,6 +131,7 @@ fn cell_13_what_if() {
             (Some(400), 256, 480, 4, Some(1174)),
             (None, 512, 512, 9, Some(534)),
             (None, 400, 400, 21, Some(400)),
+            (None, 400, 900, 21, Some(400)),
         ]
     );
 }
