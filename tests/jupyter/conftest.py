@@ -18,7 +18,7 @@ TIMEOUT = 60
 def data_folder(tmp_path_factory):
     """Where `vramlab-kernel install` wrote the spec; the environment points there."""
     prefix = tmp_path_factory.mktemp("prefix")
-    subprocess.run([KERNEL, "install", "--prefix", prefix, "--capacity", "1GiB"], check=True)
+    subprocess.run([KERNEL, "install", "--prefix", prefix], check=True)
     folder = prefix / "share" / "jupyter"
     os.environ["JUPYTER_PATH"] = str(folder)
     return folder
