@@ -1,7 +1,7 @@
 //! Rust's number types as elements: what arrays are made from and read into.
 
 use crate::array::{Array, upload};
-use vramlab_ir::{DType, Fault, FaultKind, Literal, Shape, Type};
+use vramlab_ir::{DType, Fault, FaultKind, Literal, Type};
 
 /// A Rust type that elements are read into or made from.
 pub trait Element: Copy + 'static {
@@ -186,8 +186,4 @@ pub(crate) fn item(array: &Array) -> Result<Literal, Fault> {
 /// The shape that `values` are to fill.
 pub(crate) fn target(extents: &[i64], dtype: DType) -> Result<Type, Fault> {
     Ok(Type { dtype, shape: crate::shape_arguments::shape("from_vec", extents)? })
-}
-
-pub(crate) fn shape_list(shape: &Shape) -> Vec<usize> {
-    shape.to_vec()
 }

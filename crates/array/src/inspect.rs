@@ -2,6 +2,8 @@
 
 use crate::array::Array;
 use crate::element::{self, Element, Nested};
+use crate::layout;
+use crate::operand::Operand;
 use crate::raise::or_raise;
 use crate::shape_arguments::IntoShape;
 use vramlab_ir::DType;
@@ -55,6 +57,20 @@ impl Array {
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         or_raise(element::literals(self, "to_vec")).into_iter().map(T::from_literal).collect()
     }
+}
+
+impl Array {
+    /// Equal parts along an axis.
+    #[track_caller]
+    pub fn split(&self, parts: i32, axis: i32) -> Vec<Array> {
+        or_raise(layout::split(self.input(), parts as i64, axis as i64))
+    }
+}
+
+/// Equal parts along an axis.
+#[track_caller]
+pub fn split(x: impl Operand, parts: i32, axis: i32) -> Vec<Array> {
+    or_raise(layout::split(x.input(), parts as i64, axis as i64))
 }
 
 /// An array from nested literals: `array([[1.0, 2.0], [3.0, 4.0]])`. Floats become `f32`, integers

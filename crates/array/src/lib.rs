@@ -19,13 +19,15 @@ mod contract;
 mod create;
 mod declare;
 mod decode;
+mod device;
+mod display;
 mod eager;
 mod element;
 mod elementwise;
 mod elementwise_surface;
+mod host;
 mod inspect;
 mod jit;
-mod known;
 mod layout;
 mod operand;
 mod operators;
@@ -41,6 +43,7 @@ mod tree;
 
 pub use ambient::{engine, origin, set_engine, set_origin, with_engine};
 pub use array::Array;
+pub use host::{Host, with_host};
 pub use jit::{Arg, JitCore};
 pub use prelude_items::DynJit;
 pub use raise::{catch, raise};
@@ -56,6 +59,10 @@ pub mod prelude {
     pub use crate::array_surface::products::free::*;
     pub use crate::collections::{Arrays, Starts};
     pub use crate::create::Interval;
+    pub use crate::device::{
+        MemoryStats, block_until_ready, clear_caches, live_arrays, memory_stats, reset_peak, scope,
+        seed,
+    };
     pub use crate::element::{Element, Nested};
     pub use crate::elementwise_surface::arithmetic::free::*;
     pub use crate::elementwise_surface::bits::free::*;
@@ -63,7 +70,8 @@ pub mod prelude {
     pub use crate::elementwise_surface::one::free::*;
     pub use crate::elementwise_surface::others::free::*;
     pub use crate::elementwise_surface::two::free::*;
-    pub use crate::inspect::{array, array_as, from_vec};
+    pub use crate::host::{display, input, sleep};
+    pub use crate::inspect::{array, array_as, from_vec, split};
     pub use crate::jit::{Arguments, Jit, jit};
     pub use crate::operand::{Number, Operand};
     pub use crate::prelude_items::{

@@ -3,8 +3,11 @@
 
 use crate::array::Array;
 use crate::decode::Decoder;
+use crate::device::{self, MemoryStats};
 use crate::element::{self, Nested, measure_row};
+use crate::host::{host, wait};
 use crate::jit::{self, Arg, JitCore, Results};
+use crate::operand::Operand;
 use crate::surface::{Callable, Dyn, Item, Place};
 use crate::tree::Structure;
 use std::any::Any;
@@ -513,6 +516,202 @@ pub(crate) static TRANSFORMS: &[Item] = &[
             decoder.end()?;
             let found = core.donations(&call_arguments(&given)?)?;
             Ok(Dyn::Text(jit::donations_text(&found).into()))
+        },
+    },
+];
+
+/// A value as `display` shows it.
+fn text_of(value: &Dyn) -> Result<String, Fault> {
+    match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => array.to_text(None),
+        Dyn::Text(text) => Ok(text.to_string()),
+        Dyn::Int(value) => Ok(value.to_string()),
+        Dyn::Float(value) => Ok(value.to_string()),
+        Dyn::Bool(value) => Ok(value.to_string()),
+        Dyn::Char(value) => Ok(value.to_string()),
+        Dyn::DType(dtype) => Ok(dtype.to_string()),
+        other => {
+            let message = format!("{} has no display", other.kind_name());
+            Err(Fault::new(FaultKind::Argument, "display", message))
+        }
+    }
+}
+
+fn nothing(name: &'static str, arguments: Vec<Dyn>) -> Result<(), Fault> {
+    Decoder::new(name, arguments).end()
+}
+
+fn parts(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new("split", arguments);
+    let array = decoder.operand()?;
+    let parts = decoder.int()?;
+    let axis = decoder.int()?;
+    decoder.end()?;
+    let parts = crate::layout::split(array.input(), parts, axis)?;
+    Ok(Dyn::List(parts.into_iter().map(Dyn::Array).collect()))
+}
+
+fn ready(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new("block_until_ready", arguments);
+    decoder.operand()?;
+    decoder.end()?;
+    device::engine()?.synchronize();
+    Ok(Dyn::Unit)
+}
+
+const SPLIT_DOC: &str = "Equal parts along an axis.";
+const READY_DOC: &str = "Waits until everything that was started has run.";
+
+pub(crate) static DEVICE: &[Item] = &[
+    Item {
+        name: "split",
+        place: ARRAY,
+        signature: "fn split(&self, parts: i32, axis: i32) -> Vec<Array>",
+        doc: SPLIT_DOC,
+        example: "linspace(1.0, 6.0, 6).split(2, 0).len()",
+        call: parts,
+    },
+    Item {
+        name: "split",
+        place: Place::Function,
+        signature: "fn split(x: impl Operand, parts: i32, axis: i32) -> Vec<Array>",
+        doc: SPLIT_DOC,
+        example: "split(linspace(1.0, 6.0, 6), 2, 0).len()",
+        call: parts,
+    },
+    Item {
+        name: "block_until_ready",
+        place: ARRAY,
+        signature: "fn block_until_ready(&self)",
+        doc: READY_DOC,
+        example: "ones([3]).block_until_ready();",
+        call: ready,
+    },
+    Item {
+        name: "block_until_ready",
+        place: Place::Function,
+        signature: "fn block_until_ready(x: impl Operand)",
+        doc: READY_DOC,
+        example: "block_until_ready(&ones([3]));",
+        call: ready,
+    },
+    Item {
+        name: "memory_stats",
+        place: Place::Function,
+        signature: "fn memory_stats() -> MemoryStats",
+        doc: "Device memory now, under JAX's names: bytes_in_use, peak_bytes_in_use, bytes_limit, …",
+        example: "memory_stats().bytes_in_use",
+        call: |arguments| {
+            nothing("memory_stats", arguments)?;
+            let stats = MemoryStats::from(device::engine()?.memory());
+            Ok(Dyn::Record { name: "MemoryStats", fields: stats.fields() })
+        },
+    },
+    Item {
+        name: "reset_peak",
+        place: Place::Function,
+        signature: "fn reset_peak()",
+        doc: "Sets peak_bytes_in_use to what is in use now.",
+        example: "reset_peak();",
+        call: |arguments| {
+            nothing("reset_peak", arguments)?;
+            device::engine()?.reset_peak();
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "live_arrays",
+        place: Place::Function,
+        signature: "fn live_arrays() -> Vec<Array>",
+        doc: "Every array that is alive, oldest first.",
+        example: "live_arrays().len()",
+        call: |arguments| {
+            nothing("live_arrays", arguments)?;
+            let arrays = crate::array::live_arrays()?;
+            Ok(Dyn::List(arrays.into_iter().map(Dyn::Array).collect()))
+        },
+    },
+    Item {
+        name: "clear_caches",
+        place: Place::Function,
+        signature: "fn clear_caches()",
+        doc: "Drops every compiled program; arrays stay.",
+        example: "clear_caches();",
+        call: |arguments| {
+            nothing("clear_caches", arguments)?;
+            device::clear()?;
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "seed",
+        place: Place::Function,
+        signature: "fn seed(value: u64)",
+        doc: "Starts the sequence of random numbers again.",
+        example: "seed(0);\nuniform([3])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("seed", arguments);
+            let value = decoder.wide()?;
+            decoder.end()?;
+            crate::random::set_seed(value as u64)?;
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "scope",
+        place: Place::Function,
+        signature: "fn scope<R>(name: &str, body: impl FnOnce() -> R) -> R",
+        doc: "Runs body as a named scope: its peak, and what it allocated and freed, show in the \
+              table.",
+        example: "scope(\"layer 1\", || ones([3]).tanh())",
+        call: |arguments| {
+            let mut decoder = Decoder::new("scope", arguments);
+            let name = decoder.text()?;
+            let body = decoder.function()?;
+            decoder.end()?;
+            let _scope = device::Scope::begin(device::engine()?, &name);
+            body.call(Vec::new())
+        },
+    },
+    Item {
+        name: "display",
+        place: Place::Function,
+        signature: "fn display<T: Display>(value: &T)",
+        doc: "Shows a value: in a notebook as rich output, in a terminal as text.",
+        example: "display(&ones([3]));",
+        call: |arguments| {
+            let mut decoder = Decoder::new("display", arguments);
+            let value = decoder.next()?;
+            decoder.end()?;
+            host().display(&text_of(&value)?);
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "input",
+        place: Place::Function,
+        signature: "fn input(prompt: &str) -> String",
+        doc: "Asks the user for a line.",
+        example: "let name = input(\"name? \");",
+        call: |arguments| {
+            let mut decoder = Decoder::new("input", arguments);
+            let prompt = decoder.text()?;
+            decoder.end()?;
+            Ok(Dyn::Text(host().input(&prompt)?.into()))
+        },
+    },
+    Item {
+        name: "sleep",
+        place: Place::Function,
+        signature: "fn sleep(seconds: f64)",
+        doc: "Waits; an interrupt ends the wait.",
+        example: "sleep(0.01);",
+        call: |arguments| {
+            let mut decoder = Decoder::new("sleep", arguments);
+            let seconds = decoder.float()?;
+            decoder.end()?;
+            wait(seconds)?;
+            Ok(Dyn::Unit)
         },
     },
 ];

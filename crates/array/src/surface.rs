@@ -116,6 +116,7 @@ static FAMILIES: &[&[Item]] = &[
     crate::prelude_items::CONSTANTS,
     crate::prelude_items::INSPECTION,
     crate::prelude_items::TRANSFORMS,
+    crate::prelude_items::DEVICE,
     elementwise::one::ITEMS,
     elementwise::arithmetic::ITEMS,
     elementwise::two::ITEMS,
@@ -155,6 +156,128 @@ pub fn lookup(place: Place, name: &str) -> Option<&'static Item> {
 pub fn named(name: &str) -> &'static [&'static Item] {
     BY_NAME.get(name).map_or(&[], Vec::as_slice)
 }
+
+/// A struct of the prelude whose fields a cell may read; all of them are `Copy`.
+pub struct Record {
+    pub name: &'static str,
+    /// (field, Rust type)
+    pub fields: &'static [(&'static str, &'static str)],
+}
+
+/// The structs of the prelude.
+pub static RECORDS: &[Record] = &[
+    Record {
+        name: "MemoryStats",
+        fields: &[
+            ("bytes_in_use", "u64"),
+            ("peak_bytes_in_use", "u64"),
+            ("bytes_limit", "u64"),
+            ("largest_free_block_bytes", "u64"),
+            ("pool_bytes", "u64"),
+            ("num_allocs", "u64"),
+            ("num_frees", "u64"),
+            ("requested_bytes", "u64"),
+            ("fragmentation", "f64"),
+            ("driver_allocs", "u64"),
+            ("driver_frees", "u64"),
+            ("device_bytes", "u64"),
+            ("live_arrays", "u64"),
+        ],
+    },
+    Record {
+        name: "MemoryAnalysis",
+        fields: &[
+            ("argument_size_in_bytes", "u64"),
+            ("output_size_in_bytes", "u64"),
+            ("alias_size_in_bytes", "u64"),
+            ("temp_size_in_bytes", "u64"),
+            ("generated_code_size_in_bytes", "u64"),
+            ("peak_memory_in_bytes", "u64"),
+            ("host_scratch_bytes", "u64"),
+        ],
+    },
+];
+
+/// Which Rust types satisfy the bounds that signatures name. `_` is any length or type that the
+/// inner bound allows.
+pub static BOUNDS: &[(&str, &[&str])] = &[
+    ("Operand", &["Array", "&Array", "f64", "i32"]),
+    (
+        "IntoShape",
+        &[
+            "()",
+            "i32",
+            "usize",
+            "[i32; _]",
+            "[usize; _]",
+            "Vec<i32>",
+            "Vec<usize>",
+            "&[i32]",
+            "&[usize]",
+            "&IntoShape",
+        ],
+    ),
+    ("Extent", &["i32", "usize"]),
+    ("Axes", &["[i32; _]", "Vec<i32>", "&[i32]"]),
+    (
+        "AxisIndex",
+        &[
+            "i32",
+            "usize",
+            "Range<i32>",
+            "Range<usize>",
+            "RangeInclusive<i32>",
+            "RangeInclusive<usize>",
+            "RangeFrom<i32>",
+            "RangeFrom<usize>",
+            "RangeTo<i32>",
+            "RangeTo<usize>",
+            "RangeToInclusive<i32>",
+            "RangeToInclusive<usize>",
+            "RangeFull",
+        ],
+    ),
+    ("Indices", &["AxisIndex", "(AxisIndex, ...)"]),
+    ("Padding", &["[(i32, i32); _]", "Vec<(i32, i32)>"]),
+    ("Interval", &["i32", "usize", "Range<i32>", "Range<usize>", "RangeInclusive<i32>"]),
+    ("Into<Number>", &["f64", "i32", "bool"]),
+    (
+        "Arrays",
+        &[
+            "[Array; _]",
+            "[&Array; _]",
+            "&[Array; _]",
+            "&[&Array; _]",
+            "&[Array]",
+            "&[&Array]",
+            "Vec<Array>",
+            "Vec<&Array>",
+            "&Vec<Array>",
+            "&Vec<&Array>",
+        ],
+    ),
+    ("Starts", &["[Operand; _]", "&[Operand; _]", "&[Operand]", "Vec<Operand>", "&Vec<Operand>"]),
+    (
+        "Nested",
+        &[
+            "f64",
+            "f32",
+            "i32",
+            "bool",
+            "[Nested; _]",
+            "Vec<Nested>",
+            "&[Nested]",
+            "&[Nested; _]",
+            "&Vec<Nested>",
+        ],
+    ),
+    ("Element", &["f32", "f64", "i32", "i64", "u8", "u32", "bool"]),
+    ("Tree", &["Array", "()", "(Tree, ...)", "[Tree; _]", "Vec<Tree>"]),
+    (
+        "Arguments<N>",
+        &["[Array; N]", "[&Array; N]", "(Array or &Array, ...)", "Vec<Array>", "Vec<&Array>"],
+    ),
+];
 
 /// Rust's operators on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
