@@ -54,7 +54,10 @@ fn program_order(drafts: &[Draft], needs: &[Vec<u32>]) -> Vec<u32> {
             }
             let missing = needs[top as usize].iter().copied().find(|&n| !done[n as usize]);
             match missing {
-                Some(missing) => stack.push(missing),
+                Some(missing) => {
+                    assert!(stack.len() <= drafts.len(), "kernels need each other in a circle");
+                    stack.push(missing);
+                }
                 None => {
                     done[top as usize] = true;
                     order.push(top);

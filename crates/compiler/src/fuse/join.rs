@@ -350,7 +350,8 @@ impl Fuser<'_> {
         let [request] = distinct[..] else {
             return Err("met at several places of one loop: stored".into());
         };
-        if self.groups[group as usize].requests[request as usize].buffer_only {
+        let target = &self.groups[group as usize];
+        if requests.iter().any(|&r| target.requests[r as usize].buffer_only) {
             return Err("a product or a gather reads it from memory".into());
         }
         if !self.form(group, request).starts.is_empty() {

@@ -8,7 +8,7 @@ use vramlab_ir::kernel::{Access, Body, LoopInst, Per, RowLoop, Sink};
 impl Planner<'_> {
     /// Walks the kernels in order and lets each result of a kernel take over an operand's bytes.
     pub(super) fn work_in_place(&mut self, drafts: &[Draft]) {
-        for (at, draft) in drafts.iter().enumerate() {
+        for (draft, time) in drafts.iter().zip(1..) {
             let Body::Rows(rows) = &draft.kernel.body else { continue };
             for (index, write) in rows.writes.iter().enumerate() {
                 let slot = draft.kernel.buffers[write.buffer as usize];
@@ -19,7 +19,7 @@ impl Planner<'_> {
                     .reads
                     .iter()
                     .copied()
-                    .find(|&read| self.takes_over(at, draft, rows, index, slot, read));
+                    .find(|&read| self.takes_over(time, draft, rows, index, slot, read));
                 if let Some(operand) = operand {
                     let (into, from) =
                         (self.storage[operand as usize], self.storage[slot as usize]);
@@ -31,7 +31,7 @@ impl Planner<'_> {
 
     fn takes_over(
         &self,
-        at: usize,
+        time: usize,
         draft: &Draft,
         rows: &RowLoop,
         write: usize,
@@ -41,8 +41,8 @@ impl Planner<'_> {
         let own = self.storage[slot as usize];
         let other = self.storage[read as usize];
         let storage = &self.storages[other as usize];
-        let dies = storage.last == at
-            && self.lives[read as usize].last == at
+        let dies = storage.last == time
+            && self.lives[read as usize].last == time
             && own != other
             && self.bytes[read as usize] == self.bytes[slot as usize];
         let yields = match storage.home {
@@ -50,8 +50,6 @@ impl Planner<'_> {
             Home::Result(_) => false,
             Home::Temporary => true,
         };
-        // An argument that nothing reads before kernel 0 has `last == 0` too; reading it here is
-        // what `draft.reads` says.
         dies && yields && reads_as_it_writes(draft, rows, write, read)
     }
 }

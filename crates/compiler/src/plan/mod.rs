@@ -41,12 +41,13 @@ enum Home {
 struct Storage {
     home: Home,
     bytes: u64,
-    /// Kernels during which it is in use, inclusive; first > last: never.
+    /// The times at which it is in use, inclusive: kernel k runs at time k + 1, arguments are there at
+    /// time 0. first > last: never.
     first: usize,
     last: usize,
 }
 
-/// When a slot is written and read, by kernel index.
+/// When a slot is written and read.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     first: usize,
@@ -75,7 +76,6 @@ struct Planner<'a> {
     /// Per slot.
     storage: Vec<u32>,
     storages: Vec<Storage>,
-    end: usize,
 }
 
 impl<'a> Planner<'a> {
@@ -85,13 +85,13 @@ impl<'a> Planner<'a> {
         donated: &'a [bool],
         results: &'a [u32],
     ) -> Planner<'a> {
-        let end = drafts.len();
+        let end = drafts.len() + 1;
         let mut lives = vec![Life { first: usize::MAX, last: 0, writers: 0 }; bytes.len()];
-        for (at, draft) in drafts.iter().enumerate() {
+        for (draft, time) in drafts.iter().zip(1..) {
             for &slot in draft.reads.iter().chain(&draft.writes) {
                 let life = &mut lives[slot as usize];
-                life.first = life.first.min(at);
-                life.last = at;
+                life.first = life.first.min(time);
+                life.last = time;
             }
             for &slot in &draft.writes {
                 lives[slot as usize].writers += 1;
@@ -116,7 +116,7 @@ impl<'a> Planner<'a> {
             })
             .collect();
         let storage = (0..bytes.len() as u32).collect();
-        Planner { bytes, donated, results, lives, storage, storages, end }
+        Planner { bytes, donated, results, lives, storage, storages }
     }
 
     /// Results that no kernel could write in place take a donated argument of their size that is
@@ -134,17 +134,13 @@ impl<'a> Planner<'a> {
                 self.donated[*at]
                     && other.home == Home::Argument(*at as u32)
                     && other.bytes == bytes
-                    && (other.last < first || self.lives[*at].last == 0 && !self.is_read(*at))
+                    && other.last < first
                     && !self.results.contains(&(*at as u32))
             };
             if let Some(argument) = (0..self.donated.len()).find(fits) {
                 self.merge(self.storage[argument], own);
             }
         }
-    }
-
-    fn is_read(&self, slot: usize) -> bool {
-        self.lives[slot].last > 0 || self.storages[self.storage[slot] as usize].last > 0
     }
 
     /// Lets everything in storage `from` live in storage `into`.
