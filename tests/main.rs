@@ -3,3 +3,4 @@
 mod filetests;
 mod programs;
 mod tidy;
+mod tiers;

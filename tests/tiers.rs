@@ -1,0 +1,66 @@
+//! Parity: the same cells through rustc and through the instant tier.
+//!
+//! `tiers/right/*.rs` are cells (percent format) that must print the same on both sides, values
+//! included. rustc's side is one program generated over `crates/array` with the in-process engine.
+//! `tiers/wrong/*.rs` are files whose last cell both must refuse under the code of the header
+//! `// expect: E0382`. A right file headed `// faults` ends in a cell that fails while it runs.
+
+mod corpus;
+mod program;
+mod rustc;
+
+use corpus::Source;
+
+fn report(what: &str, wrong: &[String]) {
+    assert!(wrong.is_empty(), "{} {what}:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
+#[test]
+fn the_corpus_is_as_large_as_promised() {
+    let right: usize = corpus::right().iter().map(|source| source.cells.len()).sum();
+    let wrong = corpus::wrong().len();
+    assert!(right >= 150 && wrong >= 60, "{right} right cells, {wrong} wrong files");
+}
+
+#[test]
+fn right_cells_run_under_rustc() {
+    let outputs = rustc::run(&corpus::right()).unwrap_or_else(|error| panic!("{error}"));
+    let wrong: Vec<String> = corpus::right()
+        .iter()
+        .filter_map(|source| match (&outputs[&source.name].fault, source.faults) {
+            (Some(fault), false) => Some(format!("{}: {fault}", source.name)),
+            (None, true) => Some(format!("{}: headed `faults`, and none came", source.name)),
+            _ => None,
+        })
+        .collect();
+    report("right files end otherwise than they say", &wrong);
+}
+
+#[test]
+fn wrong_cells_are_refused_by_rustc_under_their_code() {
+    let sources = corpus::wrong();
+    let check = |source: &Source| -> Option<String> {
+        let expected = source.expect.as_ref().expect("a wrong file has a code");
+        match rustc::codes(source) {
+            Ok(codes) if codes.len() == 1 && codes.contains(expected) => None,
+            Ok(codes) => Some(format!("{}: expected {expected}, rustc has {codes:?}", source.name)),
+            Err(error) => Some(format!("{}: {error}", source.name)),
+        }
+    };
+    report("wrong files get another code", &in_parallel(&sources, check));
+}
+
+/// Two at a time: rustc runs are processes, and this is one test of many.
+fn in_parallel(
+    sources: &[Source],
+    check: impl Fn(&Source) -> Option<String> + Sync,
+) -> Vec<String> {
+    let check = &check;
+    std::thread::scope(|scope| {
+        let halves = sources.chunks(sources.len().div_ceil(2).max(1));
+        let handles: Vec<_> = halves
+            .map(|half| scope.spawn(move || half.iter().filter_map(check).collect::<Vec<_>>()))
+            .collect();
+        handles.into_iter().flat_map(|handle| handle.join().expect("no panic inside")).collect()
+    })
+}
