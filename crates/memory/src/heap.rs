@@ -4,7 +4,7 @@
 //! Every event, of blocks and of the driver, goes into the ledger on its way through.
 
 use crate::ledger::{Event, EventKind, Ledger, OwnerId};
-use crate::modes::ModeSpec;
+use crate::modes::{ModeError, ModeSpec};
 use crate::resource::{AllocError, Cause, Chunk, MemoryResource, RegionFigures, Trimmed};
 use crate::stack;
 use crate::{
@@ -192,6 +192,26 @@ impl Heap {
             }
         }
         self.older.retain(|pool| pool.resource.stats().pool_bytes > 0);
+    }
+
+    /// The work on all streams is done; a mode with an order of streams or a release threshold acts on it.
+    pub fn synchronize(&mut self, now_ns: u64) {
+        for pool in self.older.iter_mut().chain([&mut self.current]) {
+            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id);
+            pool.resource.synchronize(&mut tap);
+        }
+        self.check_in_debug();
+    }
+
+    /// Whether the device can do what a mode needs.
+    pub fn supports(&mut self, mode: &ModeSpec) -> Result<(), ModeError> {
+        if mode.needs_virtual_memory() && self.driver.virtual_memory().is_none() {
+            let device = self.driver.describe();
+            let reason =
+                format!("{mode} maps memory behind reserved addresses, which {device} cannot");
+            return Err(ModeError::Contradiction { reason });
+        }
+        Ok(())
     }
 
     /// Returns what holds no block to the driver, in every pool, and names what pins the rest.

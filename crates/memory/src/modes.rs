@@ -17,6 +17,10 @@ pub enum ModeName {
     Ondemand,
     /// A driver call a block.
     Platform,
+    /// The driver's stream-ordered pool.
+    CudaAsync,
+    /// Memory mapped behind reserved addresses.
+    Vmm,
     /// PyTorch's rules.
     Caching,
 }
@@ -30,6 +34,8 @@ pub struct ModeEntry {
     pub name: &'static str,
     /// What it means, in a sentence.
     pub doc: &'static str,
+    /// Whether a what-if shows it unasked.
+    pub compared: bool,
     /// Its options, in the order in which they print.
     pub options: &'static [OptionEntry],
 }
@@ -90,12 +96,14 @@ pub static MODES: &[ModeEntry] = &[
         mode: ModeName::Preallocate,
         name: "preallocate",
         doc: "One region of fraction × total, taken at the first allocation (JAX's default).",
+        compared: true,
         options: &[FRACTION],
     },
     ModeEntry {
         mode: ModeName::Ondemand,
         name: "ondemand",
         doc: "A pool that grows: 2 MiB first, doubling, up to fraction × total.",
+        compared: true,
         options: &[
             FRACTION,
             OptionEntry {
@@ -110,12 +118,50 @@ pub static MODES: &[ModeEntry] = &[
         mode: ModeName::Platform,
         name: "platform",
         doc: "A driver call for each block; every byte returns at once; limited by the device alone.",
+        compared: true,
         options: &[],
+    },
+    ModeEntry {
+        mode: ModeName::CudaAsync,
+        name: "cuda_async",
+        doc: "The driver's stream-ordered pool; what is free above a threshold returns at a synchronisation.",
+        compared: false,
+        options: &[
+            FRACTION,
+            OptionEntry {
+                name: "release_threshold",
+                doc: "Free bytes that stay with the pool at a synchronisation (XLA keeps all).",
+                default: "unlimited",
+                kind: OptionKind::Bytes,
+            },
+        ],
+    },
+    ModeEntry {
+        mode: ModeName::Vmm,
+        name: "vmm",
+        doc: "Memory mapped granule by granule behind reserved addresses: free pieces always join.",
+        compared: false,
+        options: &[
+            FRACTION,
+            OptionEntry {
+                name: "granule",
+                doc: "What is mapped at once; a multiple of 64KiB.",
+                default: "2MiB",
+                kind: OptionKind::Bytes,
+            },
+            OptionEntry {
+                name: "keep",
+                doc: "Free bytes that stay mapped after a free.",
+                default: "unlimited",
+                kind: OptionKind::Bytes,
+            },
+        ],
     },
     ModeEntry {
         mode: ModeName::Caching,
         name: "caching",
         doc: "PyTorch's allocator: segments of 2 and 20 MiB, cached until the driver refuses.",
+        compared: true,
         options: &[
             OptionEntry { default: "1", ..FRACTION },
             OptionEntry {
@@ -288,6 +334,13 @@ impl ModeSpec {
     /// Refuses options that contradict each other, with the reason.
     fn makes_sense(&self) -> Result<(), ModeError> {
         let refused = |reason: &str| Err(ModeError::Contradiction { reason: reason.to_string() });
+        let granule = match self.value("granule") {
+            Some(OptionValue::Bytes(granule)) => granule.unwrap_or(0),
+            _ => 64 * crate::KIB,
+        };
+        if granule == 0 || granule % (64 * crate::KIB) != 0 || granule > crate::GIB {
+            return refused("granule must be a multiple of 64KiB, at most 1GiB");
+        }
         let max_split = match self.value("max_split_size") {
             Some(OptionValue::Bytes(max_split)) => max_split,
             _ => None,
@@ -355,6 +408,12 @@ impl ModeSpec {
         Ok(self)
     }
 
+    /// Whether the device must be able to map memory behind reserved addresses.
+    pub fn needs_virtual_memory(&self) -> bool {
+        matches!(self.mode, ModeName::Vmm | ModeName::CudaAsync)
+            || self.switch("expandable_segments")
+    }
+
     /// Why this mode keeps empty regions when memory runs out; `None` if they may go back to the driver then.
     pub fn keeps_empty_regions(&self) -> Option<&'static str> {
         match self.mode {
@@ -362,6 +421,7 @@ impl ModeSpec {
             ModeName::Ondemand if !self.switch("gc") => Some("gc=off, as XLA"),
             ModeName::Ondemand => None,
             ModeName::Platform => Some("platform has none"),
+            ModeName::CudaAsync | ModeName::Vmm => Some("unmapped already where needed"),
             ModeName::Caching => Some("given back already when the driver refused"),
         }
     }
@@ -372,6 +432,7 @@ impl ModeSpec {
             ModeName::Preallocate | ModeName::Platform => true,
             // Collection of empty regions is a setting of the allocator that JAX does not show.
             ModeName::Ondemand => !self.switch("gc"),
+            ModeName::CudaAsync | ModeName::Vmm => *self == without_fraction(self),
             ModeName::Caching => false,
         }
     }
@@ -406,12 +467,24 @@ impl ModeSpec {
             ModeName::Preallocate => Vec::new(),
             ModeName::Ondemand => vec!["XLA_PYTHON_CLIENT_PREALLOCATE=false".to_string()],
             ModeName::Platform => vec!["XLA_PYTHON_CLIENT_ALLOCATOR=platform".to_string()],
+            ModeName::CudaAsync | ModeName::Vmm => {
+                vec![format!("XLA_PYTHON_CLIENT_ALLOCATOR={}", self.mode)]
+            }
             ModeName::Caching => return Vec::new(),
         };
         if let Some(fraction) = self.fraction().filter(|fraction| *fraction != 0.75) {
             lines.push(format!("XLA_CLIENT_MEM_FRACTION={fraction}"));
         }
         lines
+    }
+}
+
+/// The mode at its defaults, but for the fraction.
+fn without_fraction(spec: &ModeSpec) -> ModeSpec {
+    let plain = ModeSpec::new(spec.mode);
+    match spec.fraction() {
+        Some(fraction) => plain.clone().with_fraction(fraction).unwrap_or(plain),
+        None => plain,
     }
 }
 
@@ -540,8 +613,16 @@ pub fn from_torch(conf: &str) -> Result<FromJax, ModeError> {
     for (name, value) in torch_pairs(conf) {
         match name.as_str() {
             "backend" if value == "native" => {}
+            // PyTorch then hands everything to the driver's pool and ignores its own settings.
+            "backend" if value == "cudaMallocAsync" => {
+                let spec = ModeSpec::new(ModeName::CudaAsync).with_fraction(1.0)?;
+                let others = torch_pairs(conf).into_iter().map(|(name, _)| name);
+                let ignored = others.filter(|other| other != "backend");
+                let note = |name| format!("{name} is ignored by backend:cudaMallocAsync");
+                return Ok(FromJax { spec: Some(spec), notes: ignored.map(note).collect() });
+            }
             "backend" => {
-                let (option, valid) = (name, "native".to_string());
+                let (option, valid) = (name, "native, cudaMallocAsync".to_string());
                 return Err(ModeError::Value { option, given: value, valid });
             }
             "max_split_size_mb" => words.push(("max_split_size", format!("{value}MiB"))),
