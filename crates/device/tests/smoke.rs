@@ -33,7 +33,8 @@ fn kernel(rows: usize, columns: usize) -> Kernel {
         LoopInst::Scalar(Inst::Const(Literal::from_f64(DType::F32, 2.0))),
         op(ScalarOp::Mul, &[5, 6]),
     ];
-    let stage = Stage { per: Per::Columns, insts, sinks: vec![Sink::Store { write: 0, reg: Reg(7) }] };
+    let stage =
+        Stage { per: Per::Columns, insts, sinks: vec![Sink::Store { write: 0, reg: Reg(7) }] };
     let body = Body::Rows(RowLoop {
         outer: vec![rows],
         columns,
@@ -93,7 +94,10 @@ fn a_buffer_that_is_too_short_is_an_error_and_not_a_crash() {
     let short = DeviceRange::new(region.base(), 4092);
     launch.run(&[whole; 4], &cancel).expect("in place over one buffer");
     let fault = launch.run(&[whole, whole, short, whole], &cancel);
-    assert!(matches!(fault, Err(LaunchError::OutOfBounds { buffer: 2, last: 1023, .. })), "{fault:?}");
+    assert!(
+        matches!(fault, Err(LaunchError::OutOfBounds { buffer: 2, last: 1023, .. })),
+        "{fault:?}"
+    );
     let outside = DeviceRange::new(region.base() + (1 << 40), 4096);
     let fault = launch.run(&[whole, whole, outside, whole], &cancel);
     assert!(matches!(fault, Err(LaunchError::Outside { .. })), "{fault:?}");

@@ -38,7 +38,8 @@ fn choose(machine: Option<u64>, group: Option<u64>) -> Capacity {
 /// Physical memory in bytes.
 fn machine_bytes() -> Option<u64> {
     // SAFETY: `sysconf` takes a name and touches no memory of ours.
-    let (pages, size) = unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let (pages, size) =
+        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
     (pages > 0 && size > 0).then(|| pages as u64 * size as u64)
 }
 
@@ -48,7 +49,8 @@ fn group_limit() -> Option<u64> {
     let mut limits = Vec::new();
     for line in groups.lines() {
         let mut fields = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next())
+        let (Some(_), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
         else {
             continue;
         };
@@ -88,7 +90,10 @@ mod tests {
     fn a_small_machine_or_group_gets_half_and_a_reason() {
         let small = choose(Some(4 * GIB), None);
         assert_eq!(small.bytes, 2 * GIB);
-        assert_eq!(small.reason.as_deref(), Some("this machine has 4.0 GiB: the device takes half"));
+        assert_eq!(
+            small.reason.as_deref(),
+            Some("this machine has 4.0 GiB: the device takes half")
+        );
         let group = choose(Some(64 * GIB), Some(GIB));
         assert_eq!(group.bytes, 512 * MIB);
         assert!(group.reason.is_some_and(|reason| reason.contains("control group")));

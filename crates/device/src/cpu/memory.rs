@@ -139,7 +139,8 @@ impl Driver for CpuDriver {
     }
 
     fn release(&mut self, region: Region) {
-        let home = self.homes.remove(&region.token()).expect("a region goes back to its own driver");
+        let home =
+            self.homes.remove(&region.token()).expect("a region goes back to its own driver");
         match home {
             Home::Mapped(mapping) => self.space.remove(mapping.base),
             Home::Slab { base, offset, bytes } => self.leave_slab(base, offset, bytes),

@@ -117,7 +117,9 @@ impl Pool {
         self.shared.finish(&job);
         match outcome {
             Err(panic) => resume_unwind(panic),
-            Ok(()) if job.panicked.load(Ordering::SeqCst) => panic!("a task on another thread panicked"),
+            Ok(()) if job.panicked.load(Ordering::SeqCst) => {
+                panic!("a task on another thread panicked")
+            }
             Ok(()) => {}
         }
     }

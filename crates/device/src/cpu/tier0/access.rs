@@ -50,8 +50,7 @@ impl Place {
 
     /// Whether rows of `columns` lie one behind the other without a gap, or there is only one.
     pub fn is_dense(&self, rows: usize, columns: usize) -> bool {
-        (self.column == 1 || columns == 1)
-            && (rows == 1 || (self.row_stride() == columns as isize))
+        (self.column == 1 || columns == 1) && (rows == 1 || (self.row_stride() == columns as isize))
     }
 }
 

@@ -280,7 +280,8 @@ impl<'a> Decoder<'a> {
         dtypes: &[DType],
     ) -> Result<Lowered, LaunchError> {
         let uses = count_uses(insts, sinks);
-        let contracted = if self.isa.contracts() { contract(insts, &uses) } else { BTreeMap::new() };
+        let contracted =
+            if self.isa.contracts() { contract(insts, &uses) } else { BTreeMap::new() };
         let absorbed: Vec<usize> = contracted.values().map(|c| c.product).collect();
         let mut lowered = Lowered { insts: Vec::new(), map: vec![usize::MAX; insts.len()] };
         for (at, inst) in insts.iter().enumerate() {
@@ -368,13 +369,7 @@ impl<'a> Decoder<'a> {
         Ok(self.lower_conversion(lowered, op.result(work), op.result(dtype), result))
     }
 
-    fn lower_conversion(
-        &self,
-        lowered: &mut Lowered,
-        from: DType,
-        to: DType,
-        arg: usize,
-    ) -> usize {
+    fn lower_conversion(&self, lowered: &mut Lowered, from: DType, to: DType, arg: usize) -> usize {
         if from == to {
             return arg;
         }
@@ -547,7 +542,8 @@ impl<'d, 'a> Emitter<'d, 'a> {
             let mut source = self.lowered.map[register(sink)];
             let dtype = self.lowered.insts[source].1;
             if matches!(sink, Sink::Reduce { .. }) && matches!(dtype, DType::F16 | DType::BF16) {
-                source = self.decoder.lower_conversion(&mut self.lowered, dtype, DType::F32, source);
+                source =
+                    self.decoder.lower_conversion(&mut self.lowered, dtype, DType::F32, source);
             }
             sources.push(source);
         }
@@ -648,7 +644,9 @@ impl<'d, 'a> Emitter<'d, 'a> {
         }
         match self.decoder.kept_slots.get(&number) {
             Some(&(slot, kept)) if kept == dtype => Ok(slot),
-            Some(_) => Err(self.decoder.malformed(format!("kept value {number} changes its dtype"))),
+            Some(_) => {
+                Err(self.decoder.malformed(format!("kept value {number} changes its dtype")))
+            }
             None => {
                 let slot = self.decoder.block_slot(dtype.size());
                 self.decoder.kept_slots.insert(number, (slot, dtype));
@@ -660,7 +658,9 @@ impl<'d, 'a> Emitter<'d, 'a> {
     fn row_slot(&mut self, number: u32, dtype: DType) -> Result<SlotId, LaunchError> {
         match self.decoder.row_slots.get(&number) {
             Some(&(slot, scalar)) if scalar == dtype => Ok(slot),
-            Some(_) => Err(self.decoder.malformed(format!("row scalar {number} changes its dtype"))),
+            Some(_) => {
+                Err(self.decoder.malformed(format!("row scalar {number} changes its dtype")))
+            }
             None => {
                 let slot = self.decoder.row_slot(dtype.size());
                 self.decoder.row_slots.insert(number, (slot, dtype));
@@ -800,7 +800,9 @@ impl<'d, 'a> Emitter<'d, 'a> {
                         let what = format!("a {dtype} is stored to an array of {wanted}");
                         return Err(self.decoder.malformed(what));
                     }
-                    None => return Err(self.decoder.malformed(format!("there is no write {write}"))),
+                    None => {
+                        return Err(self.decoder.malformed(format!("there is no write {write}")));
+                    }
                 }
                 // Only a slot that is no kept buffer or row slot may point at the array, and only at one.
                 let own = target == Some(slot) && !self.is_shared(slot) && !self.is_stored(slot);

@@ -249,7 +249,8 @@ impl<'p> Frame<'p> {
         let (rows, columns) = if uniform { (1, 1) } else { (tile.rows, tile.columns) };
         let (limit, stride) = (reach.0.max(0), reach.1);
         for lane in 0..rows * columns {
-            let (row, column) = ((lane / columns) as isize, (lane % columns + tile.first_column) as isize);
+            let (row, column) =
+                ((lane / columns) as isize, (lane % columns + tile.first_column) as isize);
             let at = if indices.step == 0 { lane % CHUNK } else { lane };
             // SAFETY: the index is clamped, and the span that was checked covers its whole reach.
             unsafe {
@@ -300,9 +301,8 @@ impl<'p> Frame<'p> {
             let Drain::Store { write, slot, direct: true } = *drain else { continue };
             let place = &self.writes[write as usize];
             let tile = self.tile;
-            let in_place = !self.bound.aliased
-                && tile.is_whole()
-                && place.is_dense(tile.rows, tile.columns);
+            let in_place =
+                !self.bound.aliased && tile.is_whole() && place.is_dense(tile.rows, tile.columns);
             let ptr = if in_place { self.target(write) } else { self.home(slot) };
             self.slots[slot as usize].ptr = ptr;
         }

@@ -139,11 +139,7 @@ impl<P: Op2> Block for Two<P> {
 }
 
 #[inline(always)]
-fn zip2<P: Op2, const FMA: bool>(
-    out: &mut [P::O; CHUNK],
-    a: &[P::A; CHUNK],
-    b: &[P::B; CHUNK],
-) {
+fn zip2<P: Op2, const FMA: bool>(out: &mut [P::O; CHUNK], a: &[P::A; CHUNK], b: &[P::B; CHUNK]) {
     for i in 0..CHUNK {
         out[i] = P::lane::<FMA>(a[i], b[i]);
     }

@@ -404,10 +404,34 @@ mod tests {
 
     fn samples() -> impl Iterator<Item = f32> {
         let special = [
-            0.0, -0.0, 1.0, -1.0, 0.5, 2.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MAX,
-            f32::MIN, f32::MIN_POSITIVE, f32::from_bits(1), f32::from_bits(0x8000_0001), 88.722_84,
-            88.722_83, -87.336_55, -103.972_08, -103.98, -104.5, 1e-8, 16_777_216.0, 3.999_999,
-            1.570_796_4, 3.141_592_7, 4.0e6, 4.000_001e6, 1e10,
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            2.0,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            f32::MAX,
+            f32::MIN,
+            f32::MIN_POSITIVE,
+            f32::from_bits(1),
+            f32::from_bits(0x8000_0001),
+            88.722_84,
+            88.722_83,
+            -87.336_55,
+            -103.972_08,
+            -103.98,
+            -104.5,
+            1e-8,
+            16_777_216.0,
+            3.999_999,
+            1.570_796_4,
+            3.141_592_7,
+            4.0e6,
+            4.000_001e6,
+            1e10,
         ];
         let every = (0..=u32::MAX).step_by(997).map(f32::from_bits);
         special.into_iter().chain(every)
@@ -458,7 +482,8 @@ mod tests {
 
     #[test]
     fn zeros_keep_their_sign() {
-        for f in [expm1::<true>, tanh::<true>, sin::<true>, tan::<true>, log1p::<true>, erf::<true>] {
+        for f in [expm1::<true>, tanh::<true>, sin::<true>, tan::<true>, log1p::<true>, erf::<true>]
+        {
             assert_eq!(f(-0.0).to_bits(), (-0f32).to_bits());
             assert_eq!(f(0.0).to_bits(), 0f32.to_bits());
         }
@@ -467,8 +492,25 @@ mod tests {
     #[test]
     fn pow_agrees_with_the_standard_library_and_its_special_cases() {
         let bases = [
-            0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, 1e-30, 1e30, -1e30, 10.0, 0.999_999, 1.000_001,
-            f32::INFINITY, f32::NEG_INFINITY, f32::NAN, f32::MIN_POSITIVE, f32::from_bits(3), f32::MAX,
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            2.0,
+            -2.0,
+            0.5,
+            1e-30,
+            1e30,
+            -1e30,
+            10.0,
+            0.999_999,
+            1.000_001,
+            f32::INFINITY,
+            f32::NEG_INFINITY,
+            f32::NAN,
+            f32::MIN_POSITIVE,
+            f32::from_bits(3),
+            f32::MAX,
         ];
         let mut worst = 0f64;
         for &x in &bases {
@@ -478,7 +520,11 @@ mod tests {
                     let error = ulps(got, exact);
                     assert!(error <= 1.0, "pow({x:e}, {y:e}) = {got:e}, not {exact:e}");
                     let std = x.powf(y);
-                    assert_eq!(got.is_sign_negative(), std.is_sign_negative() && !std.is_nan() || got.is_nan() && got.is_sign_negative());
+                    assert_eq!(
+                        got.is_sign_negative(),
+                        std.is_sign_negative() && !std.is_nan()
+                            || got.is_nan() && got.is_sign_negative()
+                    );
                     worst = worst.max(error);
                 }
             }

@@ -165,7 +165,13 @@ fn integer_power<T: Number>(base: T, exponent: T) -> T {
     if exponent < T::ZERO {
         return match base {
             _ if base == T::ONE => T::ONE,
-            _ if base == minus_one => if odd(exponent) { minus_one } else { T::ONE },
+            _ if base == minus_one => {
+                if odd(exponent) {
+                    minus_one
+                } else {
+                    T::ONE
+                }
+            }
             _ => T::ZERO,
         };
     }
@@ -717,7 +723,8 @@ impl Op1 for FromF16 {
         // Shifted into place, the exponent is 112 too small: a product corrects it, and makes subnormals normal.
         let magnitude = (a as u32 & 0x7fff) << 13;
         let value = f32::from_bits(magnitude) * f32::from_bits((254 - 15) << 23);
-        let value = if magnitude >= 0x1f << 23 { f32::from_bits(magnitude | 0xff << 23) } else { value };
+        let value =
+            if magnitude >= 0x1f << 23 { f32::from_bits(magnitude | 0xff << 23) } else { value };
         f32::from_bits(value.to_bits() | (a as u32 & 0x8000) << 16)
     }
 }
@@ -741,7 +748,8 @@ impl Op1 for ToF16 {
         let bits = a.to_bits();
         let magnitude = bits & 0x7fff_ffff;
         // Normal results: rebase the exponent, round half to even by a carry; overflow runs into infinity.
-        let normal = magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
+        let normal =
+            magnitude.wrapping_sub(112 << 23).wrapping_add(0xfff + (magnitude >> 13 & 1)) >> 13;
         let normal = if normal > 0x7c00 { 0x7c00 } else { normal };
         // Subnormal results: adding 1/2 aligns the mantissa so that the sum's low bits are the answer, rounded.
         let subnormal = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());

@@ -321,7 +321,8 @@ impl<J: Join> Block for Segments<J> {
     unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
         let columns = args[0].step;
         // SAFETY: `out` holds `chunks` segments of `columns` values.
-        let values = unsafe { std::slice::from_raw_parts_mut(out.cast::<J::T>(), chunks * columns) };
+        let values =
+            unsafe { std::slice::from_raw_parts_mut(out.cast::<J::T>(), chunks * columns) };
         let mut segments = chunks;
         while segments > 1 {
             let half = segments / 2;
@@ -397,9 +398,8 @@ unsafe fn start_contest<C: Contest>(lanes: *mut u8) {
 /// A set of lanes of `C` is readable at `lanes`.
 unsafe fn finish_contest<C: Contest>(lanes: *const u8) -> Partial {
     // SAFETY: the caller's promise.
-    let (values, positions) = unsafe {
-        (*lanes.cast::<[C::T; CHUNK]>(), *lanes.add(POSITIONS).cast::<[i32; CHUNK]>())
-    };
+    let (values, positions) =
+        unsafe { (*lanes.cast::<[C::T; CHUNK]>(), *lanes.add(POSITIONS).cast::<[i32; CHUNK]>()) };
     let all = values.into_iter().zip(positions);
     let partials = all.map(|(value, position)| Partial { bits: value.bits(), position });
     partials.reduce(join_contest::<C>).unwrap_or_default()

@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use vramlab_ir::Kernel;
 use vramlab_ir::kernel::{LoopInst, Per, RowLoop};
 
-
 /// Rows up to this length share blocks.
 const SHORT: usize = 128;
 /// Elements of one task.
@@ -47,8 +46,9 @@ impl Rows {
         extents.push(image.columns);
         super::check_ranks(kernel, image.reads.iter().chain(&image.writes), extents.len())?;
         let flat = image.stages.len() == 1 && is_map(&image.stages[0]);
-        let keep: Vec<bool> =
-            (0..extents.len()).map(|axis| image.stages.iter().any(|s| asks_for(&s.insts, axis))).collect();
+        let keep: Vec<bool> = (0..extents.len())
+            .map(|axis| image.stages.iter().any(|s| asks_for(&s.insts, axis)))
+            .collect();
         let accesses: Vec<_> = image.reads.iter().chain(&image.writes).collect();
         let (nest, mut reads) = access::simplify(&extents, &accesses, &keep, flat);
         let writes = reads.split_off(image.reads.len());
@@ -76,11 +76,22 @@ impl Rows {
         let elements = nest.outer.iter().product::<usize>() as f64 * nest.columns as f64;
         let traffic: usize = reads.iter().chain(&writes).map(|place| place.size).sum();
         let each = stages.iter().map(|stage| stage.cost).sum::<f64>() + traffic as f64 * 0.04;
-        Ok(Rows { nest, reads, writes, stages, layout, tile_rows, kept, scalars, cost: elements * each })
+        Ok(Rows {
+            nest,
+            reads,
+            writes,
+            stages,
+            layout,
+            tile_rows,
+            kept,
+            scalars,
+            cost: elements * each,
+        })
     }
 
     pub fn code_bytes(&self) -> usize {
-        let steps = |stage: &StageProgram| stage.tile.len() + stage.block.len() + stage.drains.len();
+        let steps =
+            |stage: &StageProgram| stage.tile.len() + stage.block.len() + stage.drains.len();
         self.stages.iter().map(steps).sum::<usize>() * 48 + self.layout.slots.len() * 16
     }
 
@@ -135,15 +146,14 @@ impl Rows {
 }
 
 fn is_map(stage: &vramlab_ir::kernel::Stage) -> bool {
-    let store = |sink: &vramlab_ir::kernel::Sink| matches!(sink, vramlab_ir::kernel::Sink::Store { .. });
+    let store =
+        |sink: &vramlab_ir::kernel::Sink| matches!(sink, vramlab_ir::kernel::Sink::Store { .. });
     stage.per == Per::Columns && stage.sinks.iter().all(store)
 }
 
 /// Whether some instruction asks for the coordinate along `axis`.
 pub(super) fn asks_for(insts: &[LoopInst], axis: usize) -> bool {
-    let asks = |inst: &LoopInst| {
-        matches!(inst, LoopInst::Scalar(vramlab_ir::Inst::Index { axis: a }) if *a as usize == axis)
-    };
+    let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(vramlab_ir::Inst::Index { axis: a }) if *a as usize == axis);
     insts.iter().any(asks)
 }
 
@@ -195,7 +205,10 @@ impl Run<'_> {
             let from = piece * TASK;
             for row in group * grouped..((group + 1) * grouped).min(rows) {
                 frame.go_to_row(row, &nest.outer);
-                frame.set_tile(Per::Columns, Tile { rows: 1, columns: columns.min(BLOCK), first_column: 0 });
+                frame.set_tile(
+                    Per::Columns,
+                    Tile { rows: 1, columns: columns.min(BLOCK), first_column: 0 },
+                );
                 frame.run(&stages[0].tile);
                 self.blocks(frame, &stages[0], from, columns.min(from + TASK), &[]);
             }
@@ -364,9 +377,14 @@ impl Run<'_> {
                     self.drain_row(&mut leader, stage);
                     continue;
                 }
-                let scalars: Vec<u64> =
-                    self.rows.scalars.iter().map(|&(slot, size)| leader.first(slot, size)).collect();
-                let results: Vec<Mutex<Vec<Partial>>> = (0..pieces).map(|_| Mutex::default()).collect();
+                let scalars: Vec<u64> = self
+                    .rows
+                    .scalars
+                    .iter()
+                    .map(|&(slot, size)| leader.first(slot, size))
+                    .collect();
+                let results: Vec<Mutex<Vec<Partial>>> =
+                    (0..pieces).map(|_| Mutex::default()).collect();
                 pool.run(pieces, &|piece| {
                     if self.cancel.load(Ordering::Relaxed) {
                         return;
