@@ -67,11 +67,12 @@ fn lower(
         .iter_mut()
         .map(|group| emit::draft(graph, group, &slots.of_node, options))
         .collect();
-    let drafts = schedule::schedule(drafts, &slots.bytes);
     let donated: Vec<bool> =
         (0..graph.params.len()).map(|i| donate.get(i).copied().unwrap_or(false)).collect();
     let results: Vec<u32> =
         graph.results.iter().map(|&r| slots.of_node[graph.base(r).index()]).collect();
+    let lives = schedule::Lives { bytes: &slots.bytes, donated: &donated, results: &results };
+    let drafts = schedule::schedule(drafts, &lives);
     let plan = plan::assign(&drafts, &slots.bytes, &donated, &results, options);
     let places = plan.places;
     let slots = slots
@@ -83,7 +84,12 @@ fn lower(
     Program {
         func: func.clone(),
         slots,
-        kernels: drafts.into_iter().map(|d| d.kernel).collect(),
+        kernels: drafts
+            .into_iter()
+            .zip(&plan.dropped)
+            .filter(|(_, dropped)| !**dropped)
+            .map(|(draft, _)| draft.kernel)
+            .collect(),
         results: plan.results,
         fresh_bytes: plan.fresh_bytes,
         temp_bytes: plan.temp_bytes,
