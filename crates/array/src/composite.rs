@@ -5,11 +5,12 @@ use crate::create::{array_of, iota};
 use crate::elementwise::{binary, convert, select, unary};
 use crate::layout;
 use crate::operand::{Input, Number, Operand};
-use crate::reduce::{floats, logsumexp, mean, reduce};
+use crate::reduce::{ascending, floats, mean, reduce};
 use crate::shape_arguments::shape;
 use vramlab_ir::{DType, Fault, FaultKind};
 use vramlab_ops::{
-    ADD, DIV, EQ, ERF, EXP, GE, LE, LOG1P, MAX, MAXIMUM, MUL, NEG, RSQRT, SQUARE, SUB, SUM, TANH,
+    ADD, DIV, EQ, ERF, EXP, GE, LE, LOG, LOG1P, MAX, MAXIMUM, MUL, NEG, RSQRT, SQUARE, SUB, SUM,
+    TANH,
 };
 
 fn number(value: f64) -> Input<'static> {
@@ -18,18 +19,25 @@ fn number(value: f64) -> Input<'static> {
 
 pub(crate) fn softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let largest = reduce(&MAX, x.input(), Some(&[axis]), true)?;
+    let axes = ascending("softmax", &x, Some(&[axis]))?;
+    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
     let shifted = binary(&SUB, x.input(), largest.input())?;
     let powers = unary(&EXP, shifted.input())?;
     drop(shifted);
-    let total = reduce(&SUM, powers.input(), Some(&[axis]), true)?;
+    let total = reduce(&SUM, powers.input(), Some(&axes), true)?;
     binary(&DIV, powers.input(), total.input())
 }
 
 pub(crate) fn log_softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let total = logsumexp(x.input(), Some(&[axis]), true)?;
-    binary(&SUB, x.input(), total.input())
+    let axes = ascending("log_softmax", &x, Some(&[axis]))?;
+    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
+    let shifted = binary(&SUB, x.input(), largest.input())?;
+    let powers = unary(&EXP, shifted.input())?;
+    let total = reduce(&SUM, powers.input(), Some(&axes), true)?;
+    drop(powers);
+    let log = unary(&LOG, total.input())?;
+    binary(&SUB, shifted.input(), log.input())
 }
 
 /// Through tanh, which saturates where exp would overflow.
@@ -88,7 +96,7 @@ const LAYER_NORM_EPSILON: f64 = 1e-5;
 
 pub(crate) fn layer_norm(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let axes = [axis];
+    let axes = ascending("layer_norm", &x, Some(&[axis]))?;
     let centre = mean(x.input(), Some(&axes), true)?;
     let distance = binary(&SUB, x.input(), centre.input())?;
     let square = unary(&SQUARE, distance.input())?;

@@ -17,6 +17,7 @@ mod collections;
 mod composite;
 mod contract;
 mod create;
+mod creation;
 mod declare;
 mod decode;
 mod device;
@@ -54,11 +55,12 @@ pub use vramlab_ir as ir;
 pub mod prelude {
     pub use crate::array::Array;
     pub use crate::array_surface::composites::free::*;
-    pub use crate::array_surface::joins::{concat, concatenate, stack};
+    pub use crate::array_surface::joins::*;
     pub use crate::array_surface::layout::free::*;
     pub use crate::array_surface::products::free::*;
     pub use crate::collections::{Arrays, Starts};
     pub use crate::create::Interval;
+    pub use crate::creation::*;
     pub use crate::device::{
         MemoryStats, block_until_ready, clear_caches, live_arrays, memory_stats, reset_peak, scope,
         seed,
@@ -74,9 +76,18 @@ pub mod prelude {
     pub use crate::inspect::{array, array_as, from_vec, split};
     pub use crate::jit::{Arguments, Jit, jit};
     pub use crate::operand::{Number, Operand};
-    pub use crate::prelude_items::{
-        BF16, BOOL, F16, F32, F64, I32, I64, U8, U32, full, full_as, ones, ones_as, zeros, zeros_as,
-    };
+    pub use crate::reduce_surface::all_forms::free::*;
+    pub use crate::reduce_surface::any_forms::free::*;
+    pub use crate::reduce_surface::logsumexp_forms::free::*;
+    pub use crate::reduce_surface::max_forms::free::*;
+    pub use crate::reduce_surface::mean_forms::free::*;
+    pub use crate::reduce_surface::min_forms::free::*;
+    pub use crate::reduce_surface::norm_forms::free::*;
+    pub use crate::reduce_surface::positions::free::*;
+    pub use crate::reduce_surface::prod_forms::free::*;
+    pub use crate::reduce_surface::std_forms::free::*;
+    pub use crate::reduce_surface::sum_forms::free::*;
+    pub use crate::reduce_surface::var_forms::free::*;
     pub use crate::shape_arguments::{Axes, AxisIndex, Extent, Indices, IntoShape, Padding};
     pub use crate::tree::Tree;
     pub use vramlab_ir::{DType, MemoryAnalysis};

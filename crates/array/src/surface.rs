@@ -112,8 +112,8 @@ pub fn items() -> impl Iterator<Item = &'static Item> {
 }
 
 static FAMILIES: &[&[Item]] = &[
-    crate::prelude_items::CREATION,
-    crate::prelude_items::CONSTANTS,
+    crate::creation::ITEMS,
+    crate::creation::CONSTANTS,
     crate::prelude_items::INSPECTION,
     crate::prelude_items::TRANSFORMS,
     crate::prelude_items::DEVICE,

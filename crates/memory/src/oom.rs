@@ -228,11 +228,11 @@ impl Heap {
     }
 }
 
-/// The modes that a what-if compares unless told otherwise: each at its defaults, and `ondemand gc=on`; all with
+/// The modes that a what-if compares unless told otherwise: those of the table that say so, at their defaults, and `ondemand gc=on`; all with
 /// `fraction`, where one is given and they have one.
 pub fn what_if_modes(fraction: Option<f64>) -> Vec<ModeSpec> {
     let mut all = Vec::new();
-    for entry in crate::modes::MODES {
+    for entry in crate::modes::MODES.iter().filter(|entry| entry.compared) {
         all.push(ModeSpec::new(entry.mode));
         if entry.mode == ModeName::Ondemand {
             all.push(ModeSpec::parse("ondemand gc=on").expect("a mode of the table"));

@@ -229,7 +229,9 @@ fn guest_starved() {
 
 #[test]
 fn guest_verdict() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap_beside(24 * GIB, 24 * GIB - 64 * MIB, mode);
         let mut blocks = Vec::new();
         let error = loop {
@@ -285,7 +287,9 @@ fn limit_thirds() {
 #[test]
 fn loop_steady() {
     let bytes = 32 * 4 * 84 * 84 * 4;
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(GIB, mode);
         for _ in 0..10_000 {
             let block = take(&mut heap, bytes);
@@ -350,7 +354,9 @@ fn oom_owners() {
 
 #[test]
 fn oom_repeat() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(256 * MIB, mode);
         let mut fails_at = || {
             let mut blocks = Vec::new();
@@ -368,7 +374,9 @@ fn oom_repeat() {
 
 #[test]
 fn too_big_fails_before_the_pool_is_touched() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(GIB, mode);
         let error = fails(&mut heap, 2 * GIB);
         assert_eq!(verdict(&error, 0), Verdict::TooBig, "{mode}");

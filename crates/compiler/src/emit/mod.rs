@@ -26,6 +26,9 @@ pub(crate) struct Draft {
     pub after_slots: Vec<u32>,
     /// It only copies this slot into the buffer of an update.
     pub copies: Option<u32>,
+    /// (slot written, slot read): the write may take over the read's bytes, as far as this kernel's
+    /// order of access goes.
+    pub in_place: Vec<(u32, u32)>,
     pub order: NodeId,
     /// Nodes computed in it, in program order, for explanations.
     pub nodes: Vec<NodeId>,
@@ -200,9 +203,12 @@ impl<'a> Emitter<'a> {
             .copies_operand
             .then(|| group.requests[0].node)
             .filter(|_| group.items.is_empty() && group.requests[0].form.is_dense(&group.dims));
+        let mut write_slots = self.write_slots;
+        write_slots.dedup();
         Draft {
+            in_place: crate::plan::in_place(&body, &self.buffers, &write_slots, &self.read_slots),
             reads: self.read_slots,
-            writes: self.write_slots,
+            writes: write_slots,
             after: group.after.clone(),
             after_slots: group.after_nodes.iter().map(slot).collect(),
             copies: copies.as_ref().map(slot),

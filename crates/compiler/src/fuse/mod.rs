@@ -28,6 +28,19 @@ pub(crate) enum Level {
     Off,
 }
 
+impl Level {
+    /// Why a level below the first was taken.
+    pub fn chosen(self) -> &'static str {
+        match self {
+            Level::Full => "every loop fused",
+            Level::Frugal => {
+                "fused less: with every loop fused, values that one loop reads would live together"
+            }
+            Level::Off => "not fused: fused loops would keep more values alive together",
+        }
+    }
+}
+
 /// Arithmetic that may be repeated rather than stored, in units of an addition.
 pub(crate) const CHEAP: u32 = 4;
 

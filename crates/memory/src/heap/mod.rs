@@ -3,14 +3,15 @@
 //! Exactly one stack answers new requests. After a switch of mode the older ones stay until their last block is gone.
 //! Every event, of blocks and of the driver, goes into the ledger on its way through.
 
+mod tap;
+
+use tap::Tap;
+
 use crate::ledger::{Event, EventKind, Ledger, OwnerId};
-use crate::modes::ModeSpec;
+use crate::modes::{ModeError, ModeSpec};
 use crate::resource::{AllocError, Cause, Chunk, MemoryResource, RegionFigures, Trimmed};
 use crate::stack;
-use crate::{
-    Block, BlockId, Broken, Driver, DriverFigures, PoolId, Refusal, Region, Stats, Stream,
-    VirtualMemory,
-};
+use crate::{Block, BlockId, Broken, Driver, DriverFigures, PoolId, Stats, Stream};
 
 /// A request for a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -192,6 +193,26 @@ impl Heap {
             }
         }
         self.older.retain(|pool| pool.resource.stats().pool_bytes > 0);
+    }
+
+    /// The work on all streams is done; a mode with an order of streams or a release threshold acts on it.
+    pub fn synchronize(&mut self, now_ns: u64) {
+        for pool in self.older.iter_mut().chain([&mut self.current]) {
+            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id);
+            pool.resource.synchronize(&mut tap);
+        }
+        self.check_in_debug();
+    }
+
+    /// Whether the device can do what a mode needs.
+    pub fn supports(&mut self, mode: &ModeSpec) -> Result<(), ModeError> {
+        if mode.needs_virtual_memory() && self.driver.virtual_memory().is_none() {
+            let device = self.driver.describe();
+            let reason =
+                format!("{mode} maps memory behind reserved addresses, which {device} cannot");
+            return Err(ModeError::Contradiction { reason });
+        }
+        Ok(())
     }
 
     /// Returns what holds no block to the driver, in every pool, and names what pins the rest.
@@ -432,106 +453,4 @@ fn pool_mut<'a>(current: &'a mut Pool, older: &'a mut [Pool], id: PoolId) -> &'a
     }
     let found = older.iter_mut().find(|pool| pool.id == id);
     found.expect("a pool stays until its last block is gone")
-}
-
-/// The driver with the ledger listening.
-struct Tap<'a> {
-    driver: &'a mut dyn Driver,
-    ledger: &'a mut Ledger,
-    now_ns: u64,
-    pool: PoolId,
-    /// The first size asked for in this call, refusals, and the size granted.
-    wanted: u64,
-    refused: u64,
-    granted: u64,
-}
-
-impl<'a> Tap<'a> {
-    fn new(
-        driver: &'a mut dyn Driver,
-        ledger: &'a mut Ledger,
-        now_ns: u64,
-        pool: PoolId,
-    ) -> Tap<'a> {
-        Tap { driver, ledger, now_ns, pool, wanted: 0, refused: 0, granted: 0 }
-    }
-
-    fn event(&mut self, kind: EventKind, address: u64, bytes: u64) {
-        self.ledger.record(Event {
-            address,
-            requested: bytes,
-            granted: bytes,
-            pool: self.pool,
-            ..Event::of(kind, self.now_ns)
-        });
-    }
-}
-
-impl Driver for Tap<'_> {
-    fn obtain(&mut self, bytes: u64) -> Result<Region, Refusal> {
-        if self.wanted == 0 {
-            self.wanted = bytes;
-        }
-        let result = self.driver.obtain(bytes);
-        match &result {
-            Ok(region) => {
-                self.granted = region.bytes();
-                self.event(EventKind::RegionGrow, region.base(), region.bytes());
-            }
-            Err(_) => {
-                self.refused += 1;
-                self.event(EventKind::DriverRefusal, 0, bytes);
-            }
-        }
-        result
-    }
-
-    fn release(&mut self, region: Region) {
-        self.event(EventKind::RegionRelease, region.base(), region.bytes());
-        self.driver.release(region);
-    }
-
-    fn figures(&self) -> DriverFigures {
-        self.driver.figures()
-    }
-
-    fn describe(&self) -> String {
-        self.driver.describe()
-    }
-
-    fn virtual_memory(&mut self) -> Option<&mut dyn VirtualMemory> {
-        self.driver.virtual_memory().is_some().then_some(self as &mut dyn VirtualMemory)
-    }
-}
-
-impl Tap<'_> {
-    fn below(&mut self) -> &mut dyn VirtualMemory {
-        self.driver.virtual_memory().expect("only a driver with virtual memory is tapped for it")
-    }
-}
-
-impl VirtualMemory for Tap<'_> {
-    fn granule(&mut self) -> u64 {
-        self.below().granule()
-    }
-
-    fn reserve(&mut self, bytes: u64) -> Result<u64, Refusal> {
-        self.below().reserve(bytes)
-    }
-
-    fn map(&mut self, address: u64, bytes: u64) -> Result<(), Refusal> {
-        let result = self.below().map(address, bytes);
-        let kind = if result.is_ok() { EventKind::Map } else { EventKind::DriverRefusal };
-        self.event(kind, address, bytes);
-        result
-    }
-
-    fn unmap(&mut self, address: u64, bytes: u64) {
-        self.event(EventKind::Unmap, address, bytes);
-        self.below().unmap(address, bytes);
-    }
-
-    fn unreserve(&mut self, base: u64, bytes: u64) {
-        self.below().unreserve(base, bytes);
-    }
 }

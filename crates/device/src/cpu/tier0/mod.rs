@@ -1,0 +1,128 @@
+//! Tier 0: kernel images on the CPU, block by block.
+//!
+//! An image is decoded once into steps over blocks of 1024 elements that stay in the first-level cache; each step is a
+//! vectorised loop chosen for the machine's instruction set ([`lanes`]). It runs at once, for every dtype, and it is
+//! the oracle for code generators.
+
+mod access;
+mod decode;
+mod frame;
+mod lanes;
+pub(crate) mod math;
+mod ops;
+mod reduce;
+mod rows;
+
+use super::isa::Isa;
+use super::pool::Pool;
+use super::space::DevicePtr;
+use crate::LaunchError;
+use access::Place;
+use frame::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
+use vramlab_ir::Kernel;
+use vramlab_ir::kernel::{Access, Body};
+
+/// Work below this many nanoseconds stays on the caller's thread: waking the others would take as long.
+const PARALLEL_NS: f64 = 100_000.0;
+
+/// A kernel image that is ready to run.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    name: String,
+    buffers: usize,
+    body: Decoded,
+}
+
+#[derive(Debug)]
+enum Decoded {
+    Rows(rows::Rows),
+}
+
+/// What every body needs for a run.
+struct Ready<'r> {
+    kernel: &'r str,
+    pool: &'r Pool,
+    cancel: &'r AtomicBool,
+}
+
+impl Prepared {
+    pub fn new(kernel: &Kernel, isa: Isa) -> Result<Prepared, LaunchError> {
+        let body = match &kernel.body {
+            Body::Rows(image) => Decoded::Rows(rows::Rows::new(kernel, image, isa)?),
+            Body::Columns(_) | Body::Dot(_) => {
+                return Err(LaunchError::Unsupported {
+                    kernel: kernel.name.clone(),
+                    what: "column reductions and dots".to_owned(),
+                });
+            }
+        };
+        Ok(Prepared { name: kernel.name.clone(), buffers: kernel.buffers.len(), body })
+    }
+
+    pub fn run(
+        &self,
+        buffers: &[DevicePtr],
+        pool: &Pool,
+        cancel: &AtomicBool,
+    ) -> Result<(), LaunchError> {
+        if buffers.len() != self.buffers {
+            let what = format!("{} buffers where the image names {}", buffers.len(), self.buffers);
+            return Err(LaunchError::Malformed { kernel: self.name.clone(), what });
+        }
+        let ready = Ready { kernel: &self.name, pool, cancel };
+        match &self.body {
+            Decoded::Rows(rows) => rows.run(&ready, buffers),
+        }
+    }
+
+    pub fn code_bytes(&self) -> u64 {
+        let bytes = match &self.body {
+            Decoded::Rows(rows) => rows.code_bytes(),
+        };
+        (bytes + size_of::<Prepared>()) as u64
+    }
+
+    pub fn host_scratch_bytes(&self) -> u64 {
+        let bytes = match &self.body {
+            Decoded::Rows(rows) => rows.scratch_bytes(),
+        };
+        bytes as u64
+    }
+}
+
+fn check_ranks<'a>(
+    kernel: &Kernel,
+    accesses: impl Iterator<Item = &'a Access>,
+    rank: usize,
+) -> Result<(), LaunchError> {
+    for access in accesses {
+        if access.strides.len() != rank {
+            let what = format!("{} strides over {rank} loop dimensions", access.strides.len());
+            return Err(LaunchError::Malformed { kernel: kernel.name.clone(), what });
+        }
+    }
+    Ok(())
+}
+
+/// Pointers to every array of a loop, each found to lie in its buffer.
+fn bind_all(
+    reads: &[Place],
+    writes: &[Place],
+    buffers: &[DevicePtr],
+    kernel: &str,
+) -> Result<Bound, LaunchError> {
+    let bind = |place: &Place| access::bind(place, buffers, kernel);
+    let bound = Bound {
+        reads: reads.iter().map(bind).collect::<Result<_, _>>()?,
+        writes: writes.iter().map(bind).collect::<Result<_, _>>()?,
+        aliased: reads.iter().any(|read| {
+            writes.iter().any(|write| buffers[read.buffer].overlaps(buffers[write.buffer]))
+        }),
+    };
+    Ok(bound)
+}
+
+fn cancelled(cancel: &AtomicBool) -> Result<(), LaunchError> {
+    if cancel.load(Ordering::Relaxed) { Err(LaunchError::Interrupted) } else { Ok(()) }
+}

@@ -1,0 +1,511 @@
+//! Reductions: accumulators of one chunk's lanes, joined in trees of fixed shape.
+//!
+//! A row is cut into pieces of [`PIECE`] elements. Within a piece element i goes to lane i mod 64; the lanes then join
+//! pairwise, and the pieces too. The shape depends on the length alone, so a result never depends on the threads.
+
+use super::lanes::{Block, BlockFn, CHUNK, Operand, pick};
+use super::ops::Number;
+use crate::cpu::isa::Isa;
+use std::marker::PhantomData;
+use vramlab_ir::{DType, ReduceKind};
+
+/// Elements of a row that one set of lanes takes.
+pub(super) const PIECE: usize = 32 * 1024;
+/// Bytes of one set of lanes: 64 values of up to 8 bytes, then 64 positions.
+pub(super) const LANES_BYTES: usize = CHUNK * 8 + CHUNK * 4;
+const POSITIONS: usize = CHUNK * 8;
+
+/// What one reduction is made of: the functions of its kind and dtype.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reducer {
+    /// Of the values: f32 where the array's is a 16-bit float.
+    pub dtype: DType,
+    /// Gives positions instead of values.
+    pub arg: bool,
+    /// The value that changes nothing, as bits: it pads rows and is the result of an empty one.
+    pub identity: u64,
+    /// Puts the identity into a set of lanes.
+    pub start: unsafe fn(*mut u8),
+    /// Takes blocks into a set of lanes. Operand 0 is the block; the position of its first element is the i32 at
+    /// operand 1.
+    pub lanes: BlockFn,
+    /// Joins the lanes.
+    pub finish: unsafe fn(*const u8) -> Partial,
+    /// Joins two results, the first of which covers earlier elements.
+    pub join: fn(Partial, Partial) -> Partial,
+    /// Reduces short rows that lie one behind the other: as many rows as "chunks", of operand 0's `step` elements.
+    pub rows: BlockFn,
+    /// Joins blocks element by element into accumulators. For positions operand 1 is where the accumulators' positions
+    /// lie and operand 2 the block's.
+    pub fold: BlockFn,
+    /// As `fold`, several rows at once: operand 1's `step` is the distance of rows in bytes, operand 2's their number.
+    /// Not for positions.
+    pub fold_rows: Option<BlockFn>,
+    /// Joins accumulators that lie one behind the other into the first: as many as "chunks", of operand 0's `step`
+    /// elements. Positions at operand 1.
+    pub segments: BlockFn,
+}
+
+/// The result over a part of the elements.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Partial {
+    pub bits: u64,
+    /// Of the element that won; −1 where there was none.
+    pub position: i32,
+}
+
+/// Joins the results over consecutive pieces in a balanced tree.
+pub(super) fn tree(reducer: &Reducer, partials: &[Partial]) -> Partial {
+    match partials {
+        [] => Partial { bits: reducer.identity, position: -1 },
+        [one] => *one,
+        _ => {
+            let (left, right) = partials.split_at(partials.len().div_ceil(2));
+            (reducer.join)(tree(reducer, left), tree(reducer, right))
+        }
+    }
+}
+
+impl Reducer {
+    /// The functions for `kind` over elements of `dtype`, or `None` where that has no meaning here.
+    pub fn new(kind: ReduceKind, dtype: DType, isa: Isa) -> Option<Reducer> {
+        match dtype {
+            DType::Bool => boolean(kind, isa),
+            DType::F16 | DType::BF16 | DType::F32 => of::<f32>(kind, DType::F32, isa),
+            DType::F64 => of::<f64>(kind, dtype, isa),
+            DType::I32 => of::<i32>(kind, dtype, isa),
+            DType::I64 => of::<i64>(kind, dtype, isa),
+            DType::U32 => of::<u32>(kind, dtype, isa),
+            DType::U8 => of::<u8>(kind, dtype, isa),
+        }
+    }
+}
+
+fn of<T: Number + Bits>(kind: ReduceKind, dtype: DType, isa: Isa) -> Option<Reducer> {
+    Some(match kind {
+        ReduceKind::Sum => by_value::<Sum<T>>(dtype, isa),
+        ReduceKind::Prod => by_value::<Product<T>>(dtype, isa),
+        ReduceKind::Max => by_value::<Greatest<T>>(dtype, isa),
+        ReduceKind::Min => by_value::<Least<T>>(dtype, isa),
+        ReduceKind::ArgMax => by_position::<First<T, true>>(dtype, isa),
+        ReduceKind::ArgMin => by_position::<First<T, false>>(dtype, isa),
+        ReduceKind::Any | ReduceKind::All => return None,
+    })
+}
+
+fn boolean(kind: ReduceKind, isa: Isa) -> Option<Reducer> {
+    Some(match kind {
+        ReduceKind::Any | ReduceKind::Sum | ReduceKind::Max => by_value::<Any>(DType::Bool, isa),
+        ReduceKind::All | ReduceKind::Prod | ReduceKind::Min => by_value::<All>(DType::Bool, isa),
+        ReduceKind::ArgMax => by_position::<First<u8, true>>(DType::Bool, isa),
+        ReduceKind::ArgMin => by_position::<First<u8, false>>(DType::Bool, isa),
+    })
+}
+
+/// Values as bit patterns.
+pub(super) trait Bits: Copy {
+    fn bits(self) -> u64;
+    fn from_bits(bits: u64) -> Self;
+}
+
+macro_rules! bits {
+    ($($t:ty: $to:expr, $from:expr;)*) => {$(
+        impl Bits for $t {
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                $to(self)
+            }
+            #[inline(always)]
+            fn from_bits(bits: u64) -> $t {
+                $from(bits)
+            }
+        }
+    )*};
+}
+
+bits! {
+    f32: |x: f32| x.to_bits() as u64, |bits| f32::from_bits(bits as u32);
+    f64: f64::to_bits, f64::from_bits;
+    i32: |x| x as u32 as u64, |bits| bits as i32;
+    i64: |x| x as u64, |bits| bits as i64;
+    u32: |x| x as u64, |bits| bits as u32;
+    u8: |x| x as u64, |bits| bits as u8;
+}
+
+/// An associative way to join two values.
+trait Join: 'static {
+    type T: Number + Bits;
+    const IDENTITY: Self::T;
+    fn join(a: Self::T, b: Self::T) -> Self::T;
+}
+
+macro_rules! joins {
+    ($($name:ident: $identity:expr, $join:expr;)*) => {$(
+        struct $name<T>(PhantomData<T>);
+        impl<T: Number + Bits> Join for $name<T> {
+            type T = T;
+            const IDENTITY: T = $identity;
+            #[inline(always)]
+            fn join(a: T, b: T) -> T {
+                $join(a, b)
+            }
+        }
+    )*};
+}
+
+joins! {
+    Sum: T::ZERO, T::add;
+    Product: T::ONE, T::mul;
+    Greatest: T::LOWEST, T::greater;
+    Least: T::HIGHEST, T::lesser;
+}
+
+struct Any;
+impl Join for Any {
+    type T = u8;
+    const IDENTITY: u8 = 0;
+    #[inline(always)]
+    fn join(a: u8, b: u8) -> u8 {
+        a | b
+    }
+}
+
+struct All;
+impl Join for All {
+    type T = u8;
+    const IDENTITY: u8 = 1;
+    #[inline(always)]
+    fn join(a: u8, b: u8) -> u8 {
+        a & b
+    }
+}
+
+fn by_value<J: Join>(dtype: DType, isa: Isa) -> Reducer {
+    Reducer {
+        dtype,
+        arg: false,
+        identity: J::IDENTITY.bits(),
+        start: start::<J>,
+        lanes: pick::<Lanes<J>>(isa),
+        finish: finish::<J>,
+        join: |a, b| {
+            let bits = J::join(J::T::from_bits(a.bits), J::T::from_bits(b.bits)).bits();
+            Partial { bits, position: -1 }
+        },
+        rows: pick::<Rows<J>>(isa),
+        fold: pick::<Fold<J>>(isa),
+        fold_rows: Some(pick::<FoldRows<J>>(isa)),
+        segments: pick::<Segments<J>>(isa),
+    }
+}
+
+/// # Safety
+/// A set of lanes is writable at `lanes`.
+unsafe fn start<J: Join>(lanes: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe { *lanes.cast::<[J::T; CHUNK]>() = [J::IDENTITY; CHUNK] };
+}
+
+/// # Safety
+/// A set of lanes of `J` is readable at `lanes`.
+unsafe fn finish<J: Join>(lanes: *const u8) -> Partial {
+    // SAFETY: the caller's promise.
+    let mut lanes = unsafe { *lanes.cast::<[J::T; CHUNK]>() };
+    halve::<J>(&mut lanes);
+    Partial { bits: lanes[0].bits(), position: -1 }
+}
+
+/// Joins a power of two of values pairwise into the first.
+#[inline(always)]
+fn halve<J: Join>(values: &mut [J::T]) {
+    let mut width = values.len() / 2;
+    while width > 0 {
+        for i in 0..width {
+            values[i] = J::join(values[i], values[i + width]);
+        }
+        width /= 2;
+    }
+}
+
+struct Lanes<J>(PhantomData<J>);
+impl<J: Join> Block for Lanes<J> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        // SAFETY: `out` is a set of lanes of `J` and operand 0 has `chunks` chunks, apart from each other.
+        unsafe {
+            let lanes = out.cast::<[J::T; CHUNK]>();
+            let mut sums = *lanes;
+            for i in 0..chunks {
+                accumulate::<J>(&mut sums, args[0].chunk(i));
+            }
+            *lanes = sums;
+        }
+    }
+}
+
+#[inline(always)]
+fn accumulate<J: Join>(sums: &mut [J::T; CHUNK], values: &[J::T; CHUNK]) {
+    for i in 0..CHUNK {
+        sums[i] = J::join(sums[i], values[i]);
+    }
+}
+
+struct Rows<J>(PhantomData<J>);
+impl<J: Join> Block for Rows<J> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let columns = args[0].step;
+        for row in 0..chunks {
+            // SAFETY: operand 0 holds `chunks` rows of `columns` values, `out` as many values.
+            unsafe {
+                let start = args[0].ptr.cast::<J::T>().add(row * columns);
+                let values = std::slice::from_raw_parts(start, columns);
+                *out.cast::<J::T>().add(row) = short_row::<J>(values);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn short_row<J: Join>(values: &[J::T]) -> J::T {
+    let mut lanes = [J::IDENTITY; 8];
+    let eights = values.chunks_exact(8);
+    for (lane, &value) in lanes.iter_mut().zip(eights.remainder()) {
+        *lane = J::join(*lane, value);
+    }
+    for eight in eights {
+        for i in 0..8 {
+            lanes[i] = J::join(lanes[i], eight[i]);
+        }
+    }
+    halve::<J>(&mut lanes);
+    lanes[0]
+}
+
+struct Fold<J>(PhantomData<J>);
+impl<J: Join> Block for Fold<J> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        for i in 0..chunks {
+            // SAFETY: `out` and operand 0 have `chunks` chunks, apart from each other.
+            unsafe {
+                accumulate::<J>(&mut *out.cast::<[J::T; CHUNK]>().add(i), args[0].chunk(i));
+            }
+        }
+    }
+}
+
+struct FoldRows<J>(PhantomData<J>);
+impl<J: Join> Block for FoldRows<J> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let [first, Operand { step: distance, .. }, Operand { step: rows, .. }] = *args;
+        for i in 0..chunks {
+            // SAFETY: `out` has `chunks` chunks, and so has each of the rows, apart from `out`.
+            unsafe {
+                let sums = &mut *out.cast::<[J::T; CHUNK]>().add(i);
+                let mut local = *sums;
+                for row in 0..rows {
+                    let ptr = first.ptr.wrapping_add(row.wrapping_mul(distance));
+                    accumulate::<J>(&mut local, Operand { ptr, step: first.step }.chunk(i));
+                }
+                *sums = local;
+            }
+        }
+    }
+}
+
+struct Segments<J>(PhantomData<J>);
+impl<J: Join> Block for Segments<J> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let columns = args[0].step;
+        // SAFETY: `out` holds `chunks` segments of `columns` values.
+        let values =
+            unsafe { std::slice::from_raw_parts_mut(out.cast::<J::T>(), chunks * columns) };
+        let mut segments = chunks;
+        while segments > 1 {
+            let half = segments / 2;
+            let (low, high) = values.split_at_mut((segments - half) * columns);
+            for (a, &b) in low.iter_mut().zip(&high[..half * columns]) {
+                *a = J::join(*a, b);
+            }
+            segments -= half;
+        }
+    }
+}
+
+/// Which of two values wins, and so its position.
+trait Contest: 'static {
+    type T: Number + Bits;
+    /// Loses against all others.
+    const WORST: Self::T;
+    /// Whether `a` wins whatever the positions.
+    fn beats(a: Self::T, b: Self::T) -> bool;
+}
+
+/// The first maximum or minimum; NaN before all else.
+struct First<T, const MAX: bool>(PhantomData<T>);
+impl<T: Number + Bits, const MAX: bool> Contest for First<T, MAX> {
+    type T = T;
+    const WORST: T = if MAX { T::LOWEST } else { T::HIGHEST };
+    #[inline(always)]
+    fn beats(a: T, b: T) -> bool {
+        let beyond = if MAX { a > b } else { a < b };
+        beyond || (a.is_nan() && !b.is_nan())
+    }
+}
+
+/// Whether (b, at) takes the place of (a, held). A position of −1 holds nothing.
+#[inline(always)]
+fn takes<C: Contest>(a: C::T, held: i32, b: C::T, at: i32) -> bool {
+    let earlier = !C::beats(a, b) && at < held;
+    held < 0 || (at >= 0 && (C::beats(b, a) || earlier))
+}
+
+fn by_position<C: Contest>(dtype: DType, isa: Isa) -> Reducer {
+    Reducer {
+        dtype,
+        arg: true,
+        identity: C::WORST.bits(),
+        start: start_contest::<C>,
+        lanes: pick::<LanesContest<C>>(isa),
+        finish: finish_contest::<C>,
+        join: join_contest::<C>,
+        rows: pick::<RowsContest<C>>(isa),
+        fold: pick::<FoldContest<C>>(isa),
+        fold_rows: None,
+        segments: pick::<SegmentsContest<C>>(isa),
+    }
+}
+
+fn join_contest<C: Contest>(a: Partial, b: Partial) -> Partial {
+    let (x, y) = (C::T::from_bits(a.bits), C::T::from_bits(b.bits));
+    if takes::<C>(x, a.position, y, b.position) { b } else { a }
+}
+
+/// # Safety
+/// A set of lanes is writable at `lanes`.
+unsafe fn start_contest<C: Contest>(lanes: *mut u8) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        *lanes.cast::<[C::T; CHUNK]>() = [C::WORST; CHUNK];
+        *lanes.add(POSITIONS).cast::<[i32; CHUNK]>() = [-1; CHUNK];
+    }
+}
+
+/// # Safety
+/// A set of lanes of `C` is readable at `lanes`.
+unsafe fn finish_contest<C: Contest>(lanes: *const u8) -> Partial {
+    // SAFETY: the caller's promise.
+    let (values, positions) =
+        unsafe { (*lanes.cast::<[C::T; CHUNK]>(), *lanes.add(POSITIONS).cast::<[i32; CHUNK]>()) };
+    let all = values.into_iter().zip(positions);
+    let partials = all.map(|(value, position)| Partial { bits: value.bits(), position });
+    partials.reduce(join_contest::<C>).unwrap_or_default()
+}
+
+struct LanesContest<C>(PhantomData<C>);
+impl<C: Contest> Block for LanesContest<C> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        // SAFETY: `out` is a set of lanes of `C`, operand 0 has `chunks` chunks, operand 1 an i32.
+        unsafe {
+            let values = &mut *out.cast::<[C::T; CHUNK]>();
+            let positions = &mut *out.add(POSITIONS).cast::<[i32; CHUNK]>();
+            let first = *args[1].ptr.cast::<i32>();
+            for i in 0..chunks {
+                let at = first.wrapping_add((i * CHUNK) as i32);
+                contend::<C>(values, positions, args[0].chunk(i), at);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn contend<C: Contest>(
+    values: &mut [C::T; CHUNK],
+    positions: &mut [i32; CHUNK],
+    block: &[C::T; CHUNK],
+    at: i32,
+) {
+    for i in 0..CHUNK {
+        // Positions only grow within a lane, so an equal value never takes the place.
+        let take = C::beats(block[i], values[i]) | (positions[i] < 0);
+        values[i] = if take { block[i] } else { values[i] };
+        positions[i] = if take { at.wrapping_add(i as i32) } else { positions[i] };
+    }
+}
+
+struct RowsContest<C>(PhantomData<C>);
+impl<C: Contest> Block for RowsContest<C> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let columns = args[0].step;
+        for row in 0..chunks {
+            // SAFETY: operand 0 holds `chunks` rows of `columns` values, `out` as many positions.
+            unsafe {
+                let start = args[0].ptr.cast::<C::T>().add(row * columns);
+                let values = std::slice::from_raw_parts(start, columns);
+                let mut best = 0;
+                for (i, &value) in values.iter().enumerate() {
+                    if C::beats(value, values[best]) {
+                        best = i;
+                    }
+                }
+                *out.cast::<i32>().add(row) = if columns == 0 { -1 } else { best as i32 };
+            }
+        }
+    }
+}
+
+struct FoldContest<C>(PhantomData<C>);
+impl<C: Contest> Block for FoldContest<C> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        for i in 0..chunks {
+            // SAFETY: `out`, its positions at operand 1, and operands 0 and 2 have `chunks` chunks, all apart.
+            unsafe {
+                let values = &mut *out.cast::<[C::T; CHUNK]>().add(i);
+                let positions = &mut *args[1].ptr.cast_mut().cast::<[i32; CHUNK]>().add(i);
+                fold_contest::<C>(values, positions, args[0].chunk(i), args[2].chunk(i));
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn fold_contest<C: Contest>(
+    values: &mut [C::T; CHUNK],
+    positions: &mut [i32; CHUNK],
+    block: &[C::T; CHUNK],
+    at: &[i32; CHUNK],
+) {
+    for i in 0..CHUNK {
+        let take = takes::<C>(values[i], positions[i], block[i], at[i]);
+        values[i] = if take { block[i] } else { values[i] };
+        positions[i] = if take { at[i] } else { positions[i] };
+    }
+}
+
+struct SegmentsContest<C>(PhantomData<C>);
+impl<C: Contest> Block for SegmentsContest<C> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let columns = args[0].step;
+        // SAFETY: `out` holds `chunks` segments of `columns` values, operand 1 their positions.
+        let (values, positions) = unsafe {
+            let positions = args[1].ptr.cast_mut().cast::<i32>();
+            (
+                std::slice::from_raw_parts_mut(out.cast::<C::T>(), chunks * columns),
+                std::slice::from_raw_parts_mut(positions, chunks * columns),
+            )
+        };
+        for at in columns..chunks * columns {
+            let to = at % columns;
+            if takes::<C>(values[to], positions[to], values[at], positions[at]) {
+                (values[to], positions[to]) = (values[at], positions[at]);
+            }
+        }
+    }
+}
