@@ -68,9 +68,10 @@ fn function(source: &Source) -> Result<String, String> {
     let mut text = format!("\nfn {}() {{\n", source.name);
     for (index, cell) in source.cells.iter().enumerate() {
         text.push_str("{\n");
-        text.push_str(&statements(cell, index).map_err(|error| {
-            format!("{}, cell {}: {error}", source.name, index + 1)
-        })?);
+        text.push_str(
+            &statements(cell, index)
+                .map_err(|error| format!("{}, cell {}: {error}", source.name, index + 1))?,
+        );
     }
     text.push_str(&"}".repeat(source.cells.len() + 1));
     text.push('\n');

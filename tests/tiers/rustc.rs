@@ -40,7 +40,11 @@ fn libraries() -> Result<Libraries, String> {
                 && message["profile"]["test"] == false
                 && message["reason"] == "compiler-artifact";
             let files = is_library.then(|| message["filenames"].as_array().cloned())??;
-            files.iter().filter_map(|file| file.as_str()).find(|file| file.ends_with(".rlib")).map(PathBuf::from)
+            files
+                .iter()
+                .filter_map(|file| file.as_str())
+                .find(|file| file.ends_with(".rlib"))
+                .map(PathBuf::from)
         });
         artifacts.last().ok_or_else(|| format!("cargo built no {name}"))
     };

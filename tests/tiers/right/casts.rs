@@ -1,4 +1,4 @@
-(300 as u8, -1i32 as u8, 3.99 as i32, -3.99 as i32, 255u8 as i8)
+(300i32 as u8, -1i32 as u8, 3.99 as i32, -3.99 as i32, 255u8 as i8)
 // %%
 (1e10 as i32, -1e10 as i32, f64::NAN as i32, f64::INFINITY as u8, -5.0 as u32)
 // %%

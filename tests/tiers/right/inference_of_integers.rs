@@ -7,7 +7,7 @@ n
 // %%
 let k = 3;
 let wide: i64 = k;
-let shifted = 1 << 40 >> 38;
+let shifted = 1 << 30 >> 28;
 (wide, k)
 // %%
 let mut total = 0;
