@@ -6,6 +6,7 @@ use crate::same_program::same_program;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
+use vramlab_device::Launch;
 use vramlab_ir::kernel::{Body, Place, ResultSource};
 use vramlab_ir::{
     CompileKind, CompileRequest, ExecutableId, Func, Kernel, MemoryAnalysis, Program, Type,
@@ -15,6 +16,8 @@ use vramlab_memory::OwnerId;
 /// A program ready to run, with what each run needs worked out once.
 pub(crate) struct Compiled {
     pub program: Program,
+    /// The kernels, decoded for the device.
+    pub launches: Vec<Box<dyn Launch>>,
     pub params: Vec<Type>,
     pub results: Vec<Type>,
     pub name: String,
@@ -32,7 +35,11 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    pub fn new(program: Program, temporary: OwnerId) -> Compiled {
+    pub fn new(
+        program: Program,
+        launches: Vec<Box<dyn Launch>>,
+        temporary: OwnerId,
+    ) -> Compiled {
         let mut written = vec![false; program.func.params.len()];
         let mut point_of_no_return = program.kernels.len();
         for (index, kernel) in program.kernels.iter().enumerate() {
@@ -60,12 +67,15 @@ impl Compiled {
             bytes_written: sum(|kernel| kernel.bytes_written),
             flops: sum(|kernel| kernel.flops),
             program,
+            launches,
         }
     }
 
     /// Bytes on the host for this entry.
     pub fn code_bytes(&self) -> u64 {
-        measure::whole(&self.program)
+        let decoded: u64 = self.launches.iter().map(|launch| launch.code_bytes()).sum();
+        decoded
+            + measure::whole(&self.program)
             + measure::whole(&self.params)
             + measure::whole(&self.results)
             + (self.name.capacity() + self.written.capacity()) as u64
@@ -77,7 +87,8 @@ impl Compiled {
     }
 
     /// JAX's figures of the plan.
-    pub fn analysis(&self, host_scratch_bytes: u64) -> MemoryAnalysis {
+    pub fn analysis(&self) -> MemoryAnalysis {
+        let scratch = self.launches.iter().map(|launch| launch.host_scratch_bytes());
         let aliased = |source: &ResultSource| match *source {
             ResultSource::Donated { argument } => self.params[argument as usize].bytes(),
             _ => 0,
@@ -89,7 +100,7 @@ impl Compiled {
             temp_size_in_bytes: self.program.temp_bytes,
             generated_code_size_in_bytes: self.code_bytes(),
             peak_memory_in_bytes: self.program.peak_bytes,
-            host_scratch_bytes,
+            host_scratch_bytes: scratch.max().unwrap_or(0),
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::backend::Backend;
 use crate::buffers::{Buffers, StorageId};
 use crate::cache::{Cache, CacheEntry, CacheSelection, Cleared, Compiled, CompileCounts, key_of};
 use crate::config::{Config, DeviceConfig};
-use crate::figures::{ScopeReport, Work};
+use crate::figures::{ScopeReport, Work, explanation};
 use crate::oom::{Reclaim, Rung};
 use crate::owners;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use vramlab_ir::{
     MemoryFigures, Origin, ScopeFigures, Type,
 };
 use vramlab_memory::{
-    EventKind, Heap, OwnerId, Request, Site, Stream, Warning, format_bytes,
+    EventKind, Heap, OwnerId, Site, Stream, Warning, format_bytes,
 };
 
 /// One device and everything that lives on it. All methods may be called from any thread.
@@ -120,6 +120,16 @@ impl Context {
         }
     }
 
+    /// Why the device is smaller than the usual 4 GiB, where it is.
+    pub fn capacity_reason(&self) -> Option<&str> {
+        self.backend.reason.as_deref()
+    }
+
+    /// The processor that computes, with threads and instruction set.
+    pub fn processor(&self) -> String {
+        self.backend.name()
+    }
+
     /// Bytes of the device.
     pub fn capacity(&self) -> u64 {
         self.capacity
@@ -127,7 +137,7 @@ impl Context {
 
     /// Whether arrays have no data here.
     pub fn is_dry(&self) -> bool {
-        matches!(self.device, DeviceConfig::Dry { .. })
+        !self.backend.carries_data()
     }
 
     /// Threads that run kernels.
@@ -285,7 +295,7 @@ impl Engine for Context {
             return Ok(found);
         }
         let begin_ns = self.clock.now();
-        let program = self.backend.compile(&request.func, &request.donate)?;
+        let (program, launches) = self.backend.compile(&request.func, &request.donate)?;
         let now_ns = self.clock.now();
         let mut state = self.lock();
         // Another thread may have been faster.
@@ -295,7 +305,7 @@ impl Engine for Context {
         let name = request.func.name.clone();
         let ledger = state.heap.ledger_mut();
         let temporary = ledger.intern(vramlab_memory::Owner::Temporary(name.clone()));
-        let compiled = Compiled::new(program, temporary);
+        let compiled = Compiled::new(program, launches, temporary);
         let bytes = compiled.code_bytes();
         ledger.note(EventKind::Compile, now_ns, &name, bytes);
         let (id, evicted) =
@@ -396,7 +406,7 @@ impl Engine for Context {
             let entry = state.cache.get(executable)?;
             (entry.compiled.clone(), entry.measured_peak)
         };
-        Some(self.explanation(&compiled, measured_peak_bytes))
+        Some(explanation(&compiled, measured_peak_bytes))
     }
 }
 

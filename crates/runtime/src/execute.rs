@@ -1,31 +1,23 @@
 //! One run of a program: places for what it makes, the launches, the results. Either all of it happens, or nothing.
 
 use crate::buffers::StorageId;
+use crate::backend::fault_of;
 use crate::cache::Compiled;
 use crate::context::{Context, State, gone};
 use crate::oom::Stop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use vramlab_device::{DeviceRange, LaunchError, Operand};
 use vramlab_ir::kernel::{Place, ResultSource};
-use vramlab_ir::{Argument, BufferId, ExecutableId, Fault, FaultKind, Literal, Origin, Type};
+use vramlab_ir::{Argument, BufferId, ExecutableId, Fault, FaultKind, Origin, Type};
 use vramlab_memory::{Block, OwnerId, Stream};
 
 /// Vectors that every run needs, kept from run to run.
 #[derive(Default)]
 pub(crate) struct Scratch {
     arguments: Vec<Resolved>,
-    pub buffers: Vec<RawBuffer>,
+    operands: Vec<Operand>,
 }
-
-/// Bytes that a kernel reads or writes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RawBuffer {
-    pub pointer: *mut u8,
-    pub bytes: usize,
-}
-
-// SAFETY: a raw buffer is only dereferenced by a launch, which has the state's lock and knows whose bytes they are.
-unsafe impl Send for RawBuffer {}
 
 /// An argument, looked up and checked.
 #[derive(Clone, Copy)]
@@ -223,7 +215,7 @@ impl State {
         blocks: &Blocks,
     ) -> Result<(), Stop> {
         if run.context.interrupt().load(Ordering::Relaxed) {
-            return Err(interrupted(&run.compiled.name));
+            return Err(Stop::Fault(fault_of(&run.compiled.name, &LaunchError::Interrupted)));
         }
         let compiled = run.compiled;
         self.work.count(compiled);
@@ -231,22 +223,23 @@ impl State {
             return Ok(());
         }
         self.copy_shared(run, resolved, blocks);
-        let mut buffers = std::mem::take(&mut self.scratch.buffers);
+        let mut operands = std::mem::take(&mut self.scratch.operands);
         let mut result = Ok(());
         // Once an argument is being overwritten, only the end of the run leaves a whole array behind.
         let (never, flag) = (AtomicBool::new(false), run.context.interrupt());
-        for (index, kernel) in compiled.program.kernels.iter().enumerate() {
+        let kernels = compiled.program.kernels.iter().zip(&compiled.launches);
+        for (index, (kernel, launch)) in kernels.enumerate() {
             let slots = kernel.buffers.iter().map(|&slot| &compiled.program.slots[slot as usize]);
-            buffers.clear();
-            buffers.extend(slots.map(|slot| self.locate(slot.place, &slot.ty, resolved, blocks)));
+            operands.clear();
+            operands.extend(slots.map(|slot| self.locate(slot.place, &slot.ty, resolved, blocks)));
             let cancel = if index < compiled.point_of_no_return { flag } else { &never };
-            if !run.context.backend.launch(kernel, &buffers, cancel) {
-                result = Err(interrupted(&compiled.name));
+            result = launch.run_on(&operands, cancel);
+            if result.is_err() {
                 break;
             }
         }
-        self.scratch.buffers = buffers;
-        result
+        self.scratch.operands = operands;
+        result.map_err(|error| Stop::Fault(fault_of(&compiled.name, &error)))
     }
 
     fn copy_shared(&self, run: &Run<'_>, resolved: &[Resolved], blocks: &Blocks) {
@@ -272,12 +265,9 @@ impl State {
         ty: &Type,
         resolved: &[Resolved],
         blocks: &Blocks,
-    ) -> RawBuffer {
-        let bytes = ty.bytes() as usize;
+    ) -> Operand {
         let at = |block: &Block, offset: u64| {
-            // An array without elements has no block, and no kernel touches it.
-            let address = if block.is_empty() { 256 } else { block.address() + offset };
-            RawBuffer { pointer: address as *mut u8, bytes }
+            Operand::Memory(DeviceRange::new(block.address() + offset, ty.bytes()))
         };
         match place {
             Place::Result { index } => at(&blocks.fresh[index as usize], 0),
@@ -287,16 +277,14 @@ impl State {
             }
             Place::Argument { index } => {
                 let argument = &resolved[index as usize];
-                match (argument.copy, &argument.source) {
+                match (argument.copy, argument.source) {
                     (Some(copy), _) => {
                         at(blocks.copies[copy].as_ref().expect("copies live through the run"), 0)
                     }
                     (None, Source::Storage(storage)) => {
-                        at(&self.buffers.storage(*storage).block, 0)
+                        at(&self.buffers.storage(storage).block, 0)
                     }
-                    (None, Source::Scalar(literal)) => {
-                        RawBuffer { pointer: literal.as_ptr().cast_mut(), bytes }
-                    }
+                    (None, Source::Scalar(bytes)) => Operand::Scalar(bytes),
                 }
             }
         }
@@ -409,8 +397,4 @@ impl State {
         }
         Ok(self.buffers.insert(block, ty.clone(), origin))
     }
-}
-
-fn interrupted(name: &str) -> Stop {
-    Stop::Fault(Fault::new(FaultKind::Interrupted, name, "interrupted; every array is as it was"))
 }

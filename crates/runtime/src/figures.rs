@@ -419,13 +419,15 @@ impl Context {
         }
     }
 
-    /// The compile pipeline of one executable.
-    pub(crate) fn explanation(&self, compiled: &Compiled, measured: Option<u64>) -> Explanation {
+}
+
+/// The compile pipeline of one executable.
+pub(crate) fn explanation(compiled: &Compiled, measured: Option<u64>) -> Explanation {
         let program = &compiled.program;
         Explanation {
             name: compiled.name.clone(),
-            stages: self.backend.stages(program),
-            analysis: compiled.analysis(self.backend.host_scratch_bytes(program)),
+            stages: program.stages.clone(),
+            analysis: compiled.analysis(),
             measured_peak_bytes: measured,
             ops: program.func.eqns.len(),
             kernels: program.kernels.len(),
@@ -433,8 +435,9 @@ impl Context {
             notes: program.notes.clone(),
             donations: program.donations.clone(),
         }
-    }
+}
 
+impl Context {
     /// The claim's holders and whether it is the only one, for a message about `drop`.
     pub fn other_holders(&self, buffer: BufferId) -> Vec<String> {
         let mut holders = self.holders(buffer);
