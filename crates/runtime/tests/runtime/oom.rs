@@ -86,7 +86,7 @@ fn oom_owners_are_listed_largest_first() {
     let report = lab.context.last_oom().expect("a report");
     assert_eq!(report.verdict, Verdict::Limit);
     let owners: Vec<(&str, u64, u32)> =
-        report.owners.iter().map(|owner| (&*owner.name, owner.bytes / MIB, owner.site.cell)).collect();
+        report.owners.iter().map(|owner| (&*owner.name, owner.requested / MIB, owner.site.cell)).collect();
     assert_eq!(owners, [("w", 400, 2), ("params[1].b", 200, 3), ("small", 100, 1)]);
 }
 
