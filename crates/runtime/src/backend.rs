@@ -30,7 +30,8 @@ impl Backend {
             let size = format_bytes(bytes);
             return Err(format!("a device of {size} is smaller than one block of 256 B"));
         }
-        let options = Options::default();
+        // Texts for explanations are written when somebody asks: most programs are never explained.
+        let options = Options { explain: false, ..Options::default() };
         match config.device {
             DeviceConfig::Dry { capacity } => {
                 let (device, driver) = dry::open(capacity);
@@ -76,6 +77,12 @@ impl Backend {
             launches.push(launch.map_err(|error| fault_of(&func.name, &error))?);
         }
         Ok((program, launches))
+    }
+
+    /// The same program with its stages and notes as text: compiling is pure, so it is the one that runs.
+    pub fn explain(&self, func: &Arc<Func>, donate: &[bool]) -> Result<Program, Fault> {
+        let options = Options { explain: true, ..self.options.clone() };
+        vramlab_compiler::compile(func, donate, &options)
     }
 
     /// Host bytes to the block's beginning.

@@ -192,7 +192,7 @@ pub(crate) struct Entry {
     pub id: ExecutableId,
     pub compiled: Arc<Compiled>,
     pub kind: CompileKind,
-    donate: Vec<bool>,
+    pub donate: Vec<bool>,
     key: u64,
     names: Vec<String>,
     pub hits: u64,

@@ -401,12 +401,14 @@ impl Engine for Context {
     }
 
     fn explain(&self, executable: ExecutableId) -> Option<Explanation> {
-        let (compiled, measured_peak_bytes) = {
+        let (compiled, donate, measured) = {
             let state = self.lock();
             let entry = state.cache.get(executable)?;
-            (entry.compiled.clone(), entry.measured_peak)
+            (entry.compiled.clone(), entry.donate.clone(), entry.measured_peak)
         };
-        Some(explanation(&compiled, measured_peak_bytes))
+        let explained = self.backend.explain(&compiled.program.func, &donate);
+        let explained = explained.expect("a program that compiled once compiles again");
+        Some(explanation(&compiled, explained, measured))
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cache::{Compiled, CompileCounts, CompileTally};
 use crate::context::{Context, State};
 use crate::owners;
 use std::collections::HashMap;
-use vramlab_ir::{BufferId, Engine, Explanation, MemoryFigures, Origin, ScopeFigures, Type};
+use vramlab_ir::{BufferId, Engine, Explanation, MemoryFigures, Origin, Program, ScopeFigures, Type};
 use vramlab_memory::{
     ChunkState, ModeSpec, RegionFigures, Stats, Trimmed,
     ledger::ScopeFigures as LedgerScope,
@@ -421,20 +421,23 @@ impl Context {
 
 }
 
-/// The compile pipeline of one executable.
-pub(crate) fn explanation(compiled: &Compiled, measured: Option<u64>) -> Explanation {
-        let program = &compiled.program;
-        Explanation {
-            name: compiled.name.clone(),
-            stages: program.stages.clone(),
-            analysis: compiled.analysis(),
-            measured_peak_bytes: measured,
-            ops: program.func.eqns.len(),
-            kernels: program.kernels.len(),
-            fused_bytes: program.fused_bytes,
-            notes: program.notes.clone(),
-            donations: program.donations.clone(),
-        }
+/// The compile pipeline of one executable: what was compiled for running, and the same program with its texts.
+pub(crate) fn explanation(
+    compiled: &Compiled,
+    explained: Program,
+    measured: Option<u64>,
+) -> Explanation {
+    Explanation {
+        name: compiled.name.clone(),
+        analysis: compiled.analysis(),
+        measured_peak_bytes: measured,
+        ops: explained.func.eqns.len(),
+        kernels: explained.kernels.len(),
+        fused_bytes: explained.fused_bytes,
+        stages: explained.stages,
+        notes: explained.notes,
+        donations: explained.donations,
+    }
 }
 
 impl Context {
