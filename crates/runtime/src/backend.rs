@@ -88,7 +88,8 @@ impl Backend {
     /// Host bytes to the block's beginning.
     pub fn write(&self, to: &Block, bytes: &[u8]) {
         if self.carries_data() {
-            let done = self.device.upload(DeviceRange::new(to.address(), bytes.len() as u64), bytes);
+            let done =
+                self.device.upload(DeviceRange::new(to.address(), bytes.len() as u64), bytes);
             done.expect("a live block lies in device memory");
         }
     }

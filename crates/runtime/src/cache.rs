@@ -35,11 +35,7 @@ pub(crate) struct Compiled {
 }
 
 impl Compiled {
-    pub fn new(
-        program: Program,
-        launches: Vec<Box<dyn Launch>>,
-        temporary: OwnerId,
-    ) -> Compiled {
+    pub fn new(program: Program, launches: Vec<Box<dyn Launch>>, temporary: OwnerId) -> Compiled {
         let mut written = vec![false; program.func.params.len()];
         let mut point_of_no_return = program.kernels.len();
         for (index, kernel) in program.kernels.iter().enumerate() {
@@ -369,9 +365,7 @@ impl Cache {
             _ => {
                 let goes = |entry: &&Entry| match selection {
                     CacheSelection::Named(name) => entry.names.contains(name),
-                    CacheSelection::OlderThan(ns) => {
-                        now_ns.saturating_sub(entry.last_use_ns) > *ns
-                    }
+                    CacheSelection::OlderThan(ns) => now_ns.saturating_sub(entry.last_use_ns) > *ns,
                     _ => true,
                 };
                 self.entries.values().filter(goes).map(|entry| entry.id).collect()

@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::buffers::{Buffers, StorageId};
-use crate::cache::{Cache, CacheEntry, CacheSelection, Cleared, Compiled, CompileCounts, key_of};
+use crate::cache::{Cache, CacheEntry, CacheSelection, Cleared, CompileCounts, Compiled, key_of};
 use crate::config::{Config, DeviceConfig};
 use crate::figures::{ScopeReport, Work, explanation};
 use crate::oom::{Reclaim, Rung};
@@ -14,9 +14,7 @@ use vramlab_ir::{
     Argument, BufferId, CompileRequest, Engine, ExecutableId, Explanation, Fault, FaultKind,
     MemoryFigures, Origin, ScopeFigures, Type,
 };
-use vramlab_memory::{
-    EventKind, Heap, OwnerId, Site, Stream, Warning, format_bytes,
-};
+use vramlab_memory::{EventKind, Heap, OwnerId, Site, Stream, Warning, format_bytes};
 
 /// One device and everything that lives on it. All methods may be called from any thread.
 pub struct Context {
@@ -110,7 +108,8 @@ impl Context {
         match self.device {
             DeviceConfig::Cpu { .. } => "cpu".to_string(),
             DeviceConfig::Dry { .. } => {
-                let exact = |unit: u64| self.capacity.is_multiple_of(unit).then_some(self.capacity / unit);
+                let exact =
+                    |unit: u64| self.capacity.is_multiple_of(unit).then_some(self.capacity / unit);
                 match (exact(vramlab_memory::GIB), exact(vramlab_memory::MIB)) {
                     (Some(gib), _) => format!("dry:{gib}GiB"),
                     (_, Some(mib)) => format!("dry:{mib}MiB"),
@@ -181,6 +180,11 @@ impl Context {
     /// Runs `with` on the memory of the device: its ledger, regions and chunks, as they are at one moment.
     pub fn with_heap<R>(&self, with: impl FnOnce(&Heap) -> R) -> R {
         with(&self.lock().heap)
+    }
+
+    /// The type under which a claim sees its bytes; `None` for a stale id.
+    pub fn type_of(&self, buffer: BufferId) -> Option<Type> {
+        self.lock().buffers.get(buffer).map(|claim| claim.ty.clone())
     }
 
     /// Adds an event of the session's own to the ledger.
@@ -308,8 +312,7 @@ impl Engine for Context {
         let compiled = Compiled::new(program, launches, temporary);
         let bytes = compiled.code_bytes();
         ledger.note(EventKind::Compile, now_ns, &name, bytes);
-        let (id, evicted) =
-            state.cache.insert(key, request, compiled, now_ns - begin_ns, now_ns);
+        let (id, evicted) = state.cache.insert(key, request, compiled, now_ns - begin_ns, now_ns);
         let ledger = state.heap.ledger_mut();
         ledger.note(EventKind::CacheInsert, now_ns, &name, bytes);
         for (name, bytes) in evicted {
@@ -331,7 +334,8 @@ impl Engine for Context {
 
     fn upload(&self, ty: &Type, bytes: &[u8], origin: Origin) -> Result<BufferId, Fault> {
         if bytes.len() as u64 != ty.bytes() {
-            let message = format!("{} bytes do not fill {ty}, which takes {}", bytes.len(), ty.bytes());
+            let message =
+                format!("{} bytes do not fill {ty}, which takes {}", bytes.len(), ty.bytes());
             return Err(Fault::new(FaultKind::Argument, "upload", message));
         }
         self.with_ladder(origin, |state, _| state.upload(self, ty, bytes, origin))

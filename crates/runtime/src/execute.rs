@@ -1,7 +1,7 @@
 //! One run of a program: places for what it makes, the launches, the results. Either all of it happens, or nothing.
 
-use crate::buffers::StorageId;
 use crate::backend::fault_of;
+use crate::buffers::StorageId;
 use crate::cache::Compiled;
 use crate::context::{Context, State, gone};
 use crate::oom::Stop;
@@ -116,7 +116,10 @@ impl State {
         let wrong = |kind, message| Err(Stop::Fault(Fault::new(kind, &*compiled.name, message)));
         if arguments.len() != compiled.params.len() {
             let (given, wanted) = (arguments.len(), compiled.params.len());
-            return wrong(FaultKind::Argument, format!("{given} arguments for {wanted} parameters"));
+            return wrong(
+                FaultKind::Argument,
+                format!("{given} arguments for {wanted} parameters"),
+            );
         }
         for (index, (argument, param)) in arguments.iter().zip(&compiled.params).enumerate() {
             let (source, moved) = match *argument {
@@ -259,13 +262,7 @@ impl State {
         }
     }
 
-    fn locate(
-        &self,
-        place: Place,
-        ty: &Type,
-        resolved: &[Resolved],
-        blocks: &Blocks,
-    ) -> Operand {
+    fn locate(&self, place: Place, ty: &Type, resolved: &[Resolved], blocks: &Blocks) -> Operand {
         let at = |block: &Block, offset: u64| {
             Operand::Memory(DeviceRange::new(block.address() + offset, ty.bytes()))
         };
@@ -281,9 +278,7 @@ impl State {
                     (Some(copy), _) => {
                         at(blocks.copies[copy].as_ref().expect("copies live through the run"), 0)
                     }
-                    (None, Source::Storage(storage)) => {
-                        at(&self.buffers.storage(storage).block, 0)
-                    }
+                    (None, Source::Storage(storage)) => at(&self.buffers.storage(storage).block, 0),
                     (None, Source::Scalar(bytes)) => Operand::Scalar(bytes),
                 }
             }

@@ -1,14 +1,15 @@
 //! Plain reports: what is held, by whom, and what a cell did. Bytes and counts; no layout.
 
 use crate::buffers::Storage;
-use crate::cache::{Compiled, CompileCounts, CompileTally};
+use crate::cache::{CompileCounts, CompileTally, Compiled};
 use crate::context::{Context, State};
 use crate::owners;
 use std::collections::HashMap;
-use vramlab_ir::{BufferId, Engine, Explanation, MemoryFigures, Origin, Program, ScopeFigures, Type};
+use vramlab_ir::{
+    BufferId, Engine, Explanation, MemoryFigures, Origin, Program, ScopeFigures, Type,
+};
 use vramlab_memory::{
-    ChunkState, ModeSpec, RegionFigures, Stats, Trimmed,
-    ledger::ScopeFigures as LedgerScope,
+    ChunkState, ModeSpec, RegionFigures, Stats, Trimmed, ledger::ScopeFigures as LedgerScope,
 };
 
 /// What kernels did. The traffic is by the operands' sizes, each operand of a kernel once.
@@ -282,7 +283,9 @@ impl Context {
             figures: state.figures(self.capacity),
             slack_bytes: stats.slack_bytes(),
             regions: state.heap.regions(),
-            older_pools: older.map(|(_, mode, stats)| (mode.to_string(), stats.pool_bytes)).collect(),
+            older_pools: older
+                .map(|(_, mode, stats)| (mode.to_string(), stats.pool_bytes))
+                .collect(),
             compile: state.cache.counts(),
             work: state.work,
             retries: state.retries,
@@ -297,8 +300,7 @@ impl Context {
         let mut state = self.lock();
         let counts = state.cache.counts();
         state.scopes.clear();
-        state.cell =
-            CellBegin { cell, jit: counts.jit, eager: counts.eager, work: state.work };
+        state.cell = CellBegin { cell, jit: counts.jit, eager: counts.eager, work: state.work };
         state.heap.ledger_mut().begin_cell(now_ns, cell);
     }
 
@@ -418,7 +420,6 @@ impl Context {
             figures: state.figures(self.capacity),
         }
     }
-
 }
 
 /// The compile pipeline of one executable: what was compiled for running, and the same program with its texts.

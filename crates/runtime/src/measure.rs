@@ -1,12 +1,12 @@
 //! What a compiled program weighs on the host: the bytes behind its vectors and texts, by their capacities.
 
-use std::mem::size_of;
+use std::mem::{size_of, size_of_val};
 use std::sync::Arc;
 use vramlab_ir::kernel::{
     Access, Body, ColumnReduce, Donation, Dot, Epilogue, LoopInst, ResultSource, RowLoop, Sink,
     Slot, Stage, Start,
 };
-use vramlab_ir::{Eqn, Func, Kernel, Param, Program, Reg, ReduceKind, Shape, Type, Value};
+use vramlab_ir::{Eqn, Func, Kernel, Param, Program, ReduceKind, Reg, Shape, Type, Value};
 
 /// Bytes on the host's heap that belong to a value, beside its own `size_of`.
 pub(crate) trait Behind {
@@ -69,7 +69,7 @@ nothing_behind!(
 
 impl Behind for Shape {
     fn behind(&self) -> u64 {
-        (self.dims().len() * size_of::<usize>()) as u64
+        size_of_val(self.dims()) as u64
     }
 }
 
@@ -101,7 +101,9 @@ impl Behind for Eqn {
         let params: u64 = self
             .params
             .iter()
-            .map(|(name, param)| (name.len() + size_of::<(String, Param)>()) as u64 + param.behind())
+            .map(|(name, param)| {
+                (name.len() + size_of::<(String, Param)>()) as u64 + param.behind()
+            })
             .sum();
         params + self.inputs.behind() + self.outputs.behind()
     }

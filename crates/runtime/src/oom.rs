@@ -150,9 +150,7 @@ impl Context {
         let name = "empty regions".to_string();
         match state.heap.mode().keeps_empty_regions() {
             Some(why) => LadderStep { name, freed: 0, note: Some(format!("kept ({why})")) },
-            None => {
-                LadderStep { name, freed: state.heap.trim(now_ns).released_bytes, note: None }
-            }
+            None => LadderStep { name, freed: state.heap.trim(now_ns).released_bytes, note: None },
         }
     }
 
@@ -177,7 +175,8 @@ impl State {
         self.retries += u64::from(climb.retries);
         for step in climb.steps.iter().filter(|step| step.freed > 0) {
             let freed = format_bytes(step.freed);
-            self.notes.push(format!("memory was short: {} gave {freed} back, then it fitted", step.name));
+            self.notes
+                .push(format!("memory was short: {} gave {freed} back, then it fitted", step.name));
         }
     }
 }

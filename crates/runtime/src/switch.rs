@@ -166,7 +166,8 @@ impl Context {
                 state.settle(arrays, blocks);
                 Ok(before.max(state.heap.stats().pool_bytes))
             }
-            Err((lifted, error)) => {
+            Err(not_landed) => {
+                let (lifted, error) = *not_landed;
                 state.restore(from, lifted, arrays, now_ns);
                 Err(format!("{to} has no room: {error}"))
             }
@@ -191,12 +192,10 @@ fn unchanged(plan: SwitchPlan, pool: u64) -> SwitchReport {
     }
 }
 
+type NotLanded = Box<(Vec<InTransit>, vramlab_memory::AllocError)>;
+
 /// Room for every block, or all of them in transit again.
-fn land_all(
-    heap: &mut Heap,
-    lifted: Vec<InTransit>,
-    now_ns: u64,
-) -> Result<Vec<Block>, (Vec<InTransit>, vramlab_memory::AllocError)> {
+fn land_all(heap: &mut Heap, lifted: Vec<InTransit>, now_ns: u64) -> Result<Vec<Block>, NotLanded> {
     let mut blocks = Vec::with_capacity(lifted.len());
     let mut waiting = lifted.into_iter();
     while let Some(transit) = waiting.next() {
@@ -205,7 +204,8 @@ fn land_all(
             Err((transit, error)) => {
                 let landed: Vec<InTransit> =
                     blocks.into_iter().map(|block| heap.lift(block, now_ns)).collect();
-                return Err((landed.into_iter().chain([transit]).chain(waiting).collect(), error));
+                let all = landed.into_iter().chain([transit]).chain(waiting).collect();
+                return Err(Box::new((all, error)));
             }
         }
     }
@@ -248,10 +248,10 @@ impl State {
         self.heap.begin_switch(from, now_ns);
         let lifted = match land_all(&mut self.heap, lifted, now_ns) {
             Ok(blocks) => return self.settle(arrays, blocks),
-            Err((lifted, _)) => lifted,
+            Err(not_landed) => not_landed.0,
         };
         self.heap.begin_switch(ModeSpec::new(ModeName::Platform), now_ns);
-        let landed = land_all(&mut self.heap, lifted, now_ns).map_err(|(_, error)| error);
+        let landed = land_all(&mut self.heap, lifted, now_ns).map_err(|not_landed| not_landed.1);
         self.settle(arrays, landed.expect("a device that held these arrays holds them one by one"));
     }
 

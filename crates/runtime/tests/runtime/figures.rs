@@ -19,7 +19,10 @@ fn scopes_nest_and_a_cell_is_one() {
     let outer = lab.context.scope_end();
     lab.drop(before);
     let cell = lab.context.cell_end();
-    assert_eq!((inner.peak_bytes, inner.allocated_bytes, inner.freed_bytes), (15 * MIB, 2 * MIB, 2 * MIB));
+    assert_eq!(
+        (inner.peak_bytes, inner.allocated_bytes, inner.freed_bytes),
+        (15 * MIB, 2 * MIB, 2 * MIB)
+    );
     assert_eq!((outer.peak_bytes, outer.end_bytes), (15 * MIB, 5 * MIB));
     assert_eq!((cell.figures.start_bytes, cell.figures.end_bytes), (MIB, 4 * MIB));
     assert_eq!((cell.figures.num_allocs, cell.figures.num_frees), (3, 3));
@@ -118,9 +121,8 @@ fn threads_share_a_context() {
                 for i in 0..200u32 {
                     let value = (thread * 1000 + i) as f32;
                     let bytes: Vec<u8> = [value; 64].iter().flat_map(|v| v.to_le_bytes()).collect();
-                    let id = context
-                        .upload(&f32s(&[64]), &bytes, Default::default())
-                        .expect("it fits");
+                    let id =
+                        context.upload(&f32s(&[64]), &bytes, Default::default()).expect("it fits");
                     let clone = context.share(id);
                     context.release(id);
                     assert_eq!(context.download(clone), Ok(bytes));

@@ -152,9 +152,7 @@ impl Lab {
     }
 
     pub fn ty(&self, buffer: BufferId) -> Type {
-        let buffers = self.context.buffers();
-        let found = buffers.iter().find(|report| report.buffer == buffer);
-        found.expect("the first or named claim of a live array").ty.clone()
+        self.context.type_of(buffer).expect("a live array")
     }
 
     pub fn upload(&self, values: &[f32], dims: &[usize]) -> BufferId {
@@ -165,6 +163,17 @@ impl Lab {
     pub fn values(&self, buffer: BufferId) -> Vec<f32> {
         let bytes = self.context.download(buffer).expect("data");
         bytes.chunks(4).map(|word| f32::from_le_bytes(word.try_into().expect("four"))).collect()
+    }
+
+    /// Fails with the first difference instead of two long lists.
+    pub fn expect(&self, buffer: BufferId, values: &[f32]) {
+        let held = self.values(buffer);
+        assert_eq!(held.len(), values.len());
+        let differs = |(held, wanted): &(&f32, &f32)| held.to_bits() != wanted.to_bits();
+        let first = held.iter().zip(values).position(|pair| differs(&(pair.0, pair.1)));
+        if let Some(at) = first {
+            panic!("element {at} is {} and not {}", held[at], values[at]);
+        }
     }
 
     pub fn requested(&self) -> u64 {

@@ -25,8 +25,8 @@ fn a_jitted_chain_equals_the_eager_one() {
     let x = lab.upload(&values, &[1000]);
     let eager = SEVEN.iter().fold(lab.op("identity", &[x]), |x, name| lab.take(name, x));
     let jitted = lab.jit(&chain(&[1000]), &[Argument::Borrowed(x)]).expect("it fits")[0];
-    assert_eq!(lab.values(eager), lab.values(jitted));
-    assert_eq!(lab.values(x), values, "the argument is as it was");
+    lab.expect(eager, &lab.values(jitted));
+    lab.expect(x, &values);
     let kernels = lab.context.work().kernels;
     lab.jit(&chain(&[1000]), &[Argument::Borrowed(x)]).expect("it fits");
     assert_eq!(lab.context.work().kernels - kernels, 1, "seven ops are one kernel");
@@ -79,7 +79,7 @@ fn arrays_without_elements_work() {
             let mode = vramlab_runtime::ModeSpec::parse(mode).expect("a mode");
             lab.context.switch(&mode, vramlab_runtime::Policy::Migrate).expect("nothing to move");
         }
-        [empty, more, sum].map(|id| lab.drop(id));
+        [empty, more, sum].into_iter().for_each(|id| lab.drop(id));
         assert_eq!(lab.context.memory().live_arrays, 0);
         lab.check();
     }
@@ -117,10 +117,7 @@ fn wrong_arguments_are_faults() {
     let kind = |arguments: &[Argument]| lab.jit(&double, arguments).expect_err("a fault").kind;
     assert_eq!(kind(&[Argument::Borrowed(y)]), FaultKind::Shape);
     assert_eq!(kind(&[]), FaultKind::Argument);
-    assert_eq!(
-        kind(&[Argument::Scalar(Literal::from_i64(DType::I32, 1))]),
-        FaultKind::DType
-    );
+    assert_eq!(kind(&[Argument::Scalar(Literal::from_i64(DType::I32, 1))]), FaultKind::DType);
     lab.drop(y);
     assert_eq!(kind(&[Argument::Borrowed(y)]), FaultKind::Donated);
     assert_eq!(lab.context.download(y).expect_err("gone").kind, FaultKind::Donated);

@@ -70,7 +70,7 @@ fn contents_survive_every_switch_bit_for_bit() {
             lab.context.switch(&mode(to), Policy::Migrate).expect("it fits");
             assert_eq!(lab.context.mode(), mode(to));
             for (_, (id, values)) in kept() {
-                assert_eq!(lab.values(*id), *values, "{from} → {to}");
+                lab.expect(*id, values);
             }
             assert_eq!(lab.requested(), requested);
             assert!(lab.context.report().older_pools.is_empty(), "the old pool is gone");
@@ -90,7 +90,7 @@ fn what_does_not_fit_side_by_side_goes_through_the_host() {
     assert_eq!(report.moved_arrays, 3);
     assert!(report.peak_pool <= 4 * MIB);
     for (id, values) in &arrays {
-        assert_eq!(lab.values(*id), *values);
+        lab.expect(*id, values);
     }
     assert_eq!(lab.context.memory().pool_bytes, 3 * 800_000);
     lab.check();
@@ -105,7 +105,7 @@ fn mode_after_arrays_that_do_not_fit_is_refused_and_nothing_changes() {
     assert!(error.contains("3.0 MiB") && error.contains("preallocate"), "{error}");
     let after = lab.context.report();
     assert_eq!((before.mode, before.figures), (after.mode, after.figures));
-    assert_eq!(lab.values(id), values);
+    lab.expect(id, &values);
     lab.check();
 }
 
@@ -133,7 +133,7 @@ fn mode_after_arrays_new_only_leaves_the_old_ones_to_die_out() {
     let pools = lab.context.report().older_pools;
     assert_eq!(pools, [("ondemand".to_string(), 2 * MIB)]);
     assert_eq!(lab.context.memory().pool_bytes, 2 * MIB + 1000);
-    assert_eq!(lab.values(old), values);
+    lab.expect(old, &values);
     lab.drop(old);
     assert!(lab.context.report().older_pools.is_empty(), "the last block took its pool along");
     assert_eq!(lab.context.memory().pool_bytes, 1000);
@@ -159,7 +159,7 @@ fn shared_claims_move_once() {
     let report = lab.context.switch(&mode("platform"), Policy::Migrate).expect("it fits");
     assert_eq!(report.moved_arrays, 1);
     lab.drop(id);
-    assert_eq!(lab.values(clone), values);
+    lab.expect(clone, &values);
     lab.check();
 }
 

@@ -76,7 +76,9 @@ fn growing_temporaries_fragment_the_pool() {
 #[test]
 fn oom_owners_are_listed_largest_first() {
     let lab = dry(GIB, "preallocate");
-    for (cell, (name, size)) in [("small", 100), ("w", 400), ("params[1].b", 200)].iter().enumerate() {
+    for (cell, (name, size)) in
+        [("small", 100), ("w", 400), ("params[1].b", 200)].iter().enumerate()
+    {
         lab.at(cell as u32 + 1, 1);
         let id = lab.bytes(size * MIB);
         lab.context.set_owner(id, name);
@@ -85,8 +87,11 @@ fn oom_owners_are_listed_largest_first() {
     lab.try_bytes(100 * MIB).expect_err("700 of 768 are in use");
     let report = lab.context.last_oom().expect("a report");
     assert_eq!(report.verdict, Verdict::Limit);
-    let owners: Vec<(&str, u64, u32)> =
-        report.owners.iter().map(|owner| (&*owner.name, owner.requested / MIB, owner.site.cell)).collect();
+    let owners: Vec<(&str, u64, u32)> = report
+        .owners
+        .iter()
+        .map(|owner| (&*owner.name, owner.requested / MIB, owner.site.cell))
+        .collect();
     assert_eq!(owners, [("w", 400, 2), ("params[1].b", 200, 3), ("small", 100, 1)]);
 }
 
@@ -129,7 +134,11 @@ fn dead_arrays_are_collected_and_the_call_passes() {
     let hits = lab.context.compile_counts().eager;
     let x = lab.try_bytes(700 * MIB).expect("600 of them were dead");
     let after = lab.context.compile_counts().eager;
-    assert_eq!((after.misses - hits.misses, after.hits - hits.hits), (1, 0), "one call, counted once");
+    assert_eq!(
+        (after.misses - hits.misses, after.hits - hits.hits),
+        (1, 0),
+        "one call, counted once"
+    );
     let notes = lab.context.take_notes();
     assert!(notes.iter().any(|note| note.contains("dead arrays gave 600.0 MiB")), "{notes:?}");
     assert_eq!(lab.context.report().retries, 1);

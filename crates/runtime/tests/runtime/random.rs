@@ -59,7 +59,8 @@ impl Game {
             2 => 1 + self.dice.below(1000),
             _ => 1 + self.dice.below(60_000),
         };
-        let values: Vec<f32> = (0..elements).map(|_| self.dice.below(1000) as f32 * 0.125).collect();
+        let values: Vec<f32> =
+            (0..elements).map(|_| self.dice.below(1000) as f32 * 0.125).collect();
         let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         let made = self.lab.context.upload(&f32s(&[elements]), &bytes, self.lab.origin());
         if let Ok(id) = made {
@@ -77,9 +78,8 @@ impl Game {
     fn add(&mut self) {
         let Some(at) = self.pick() else { return };
         let (id, n) = (self.held[at].id, self.held[at].values.len());
-        let double = func("double", &[f32s(&[n])], |build, all| {
-            vec![build.binary("add", all[0], all[0])]
-        });
+        let double =
+            func("double", &[f32s(&[n])], |build, all| vec![build.binary("add", all[0], all[0])]);
         if let Ok(made) = self.lab.jit(&double, &[Argument::Borrowed(id)]) {
             let values = self.held[at].values.iter().map(|value| value + value).collect();
             self.held.push(Held { id: made[0], values });
@@ -117,7 +117,7 @@ impl Game {
     fn check(&self) {
         self.lab.check();
         for held in &self.held {
-            assert_eq!(self.lab.values(held.id), held.values);
+            self.lab.expect(held.id, &held.values);
         }
         let (resident, pool) = (resident(&self.lab), self.lab.context.memory().pool_bytes);
         assert!(resident <= pool + slack(&self.lab), "{resident} bytes touched, pool {pool}");
@@ -132,7 +132,8 @@ fn resident(lab: &Lab) -> u64 {
     let mut total = 0;
     for line in smaps.lines() {
         if let Some((low, high)) = line.split(' ').next().and_then(|range| range.split_once('-'))
-            && let (Ok(low), Ok(high)) = (u64::from_str_radix(low, 16), u64::from_str_radix(high, 16))
+            && let (Ok(low), Ok(high)) =
+                (u64::from_str_radix(low, 16), u64::from_str_radix(high, 16))
         {
             inside = regions.iter().any(|r| r.base < high && low < r.base + r.bytes);
         } else if let Some(rest) = line.strip_prefix("Rss:").filter(|_| inside) {
