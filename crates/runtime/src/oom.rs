@@ -167,6 +167,13 @@ impl Context {
     }
 }
 
+impl Context {
+    /// The `nth` allocation from now on fails once, counted from 1: to see what a failure leaves behind.
+    pub fn fail_nth_allocation(&self, nth: u64) {
+        self.lock().heap.fail_nth(nth);
+    }
+}
+
 impl State {
     fn note_climb(&mut self, climb: &Climb) {
         if climb.retries == 0 {

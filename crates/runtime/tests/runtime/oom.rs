@@ -2,7 +2,7 @@
 
 use crate::lab::*;
 use std::sync::{Arc, Mutex};
-use vramlab_ir::{BufferId, Engine, FaultKind};
+use vramlab_ir::{Argument, BufferId, Engine, FaultKind};
 use vramlab_memory::Verdict;
 use vramlab_runtime::Rung;
 
@@ -118,6 +118,43 @@ fn more_than_the_device_fails_before_the_pool_is_touched() {
         assert_eq!((figures.pool_bytes, figures.driver_allocs), (0, 0));
         lab.check();
     }
+}
+
+/// Every allocation of a run fails in turn: results, the copy of a shared argument, the temporary block.
+#[test]
+fn a_run_that_fails_at_any_allocation_leaves_nothing() {
+    let lab = cpu(4 * MIB, "preallocate");
+    let dims = [5000];
+    let wide = func("wide", &[f32s(&dims)], |build, params| {
+        let sorted = build.op(
+            "flip",
+            vramlab_ir::Params::new().with("axes", vramlab_ir::Param::Ints(vec![0])),
+            params,
+        );
+        let tanh = build.unary("tanh", params[0]);
+        vec![build.binary("add", sorted, tanh), build.unary("exp", params[0]), tanh]
+    });
+    let values: Vec<f32> = (0..5000).map(|i| i as f32 * 0.001).collect();
+    let x = lab.upload(&values, &dims);
+    let holder = lab.context.share(x);
+    let before = lab.context.memory();
+    let mut failures = 0;
+    loop {
+        lab.context.fail_nth_allocation(failures + 1);
+        let Err(fault) = lab.jit(&wide, &[Argument::Donated(x)]) else { break };
+        assert_eq!(fault.kind, FaultKind::OutOfMemory);
+        failures += 1;
+        let after = lab.context.memory();
+        assert_eq!(after.requested_bytes, before.requested_bytes, "failure {failures}");
+        assert_eq!(after.live_arrays, before.live_arrays);
+        assert_eq!(lab.context.holders(x).len(), 2, "the claim came back");
+        lab.expect(x, &values);
+        lab.check();
+    }
+    assert!(failures >= 2, "{failures} allocations");
+    lab.context.fail_nth_allocation(0);
+    lab.expect(holder, &values);
+    lab.check();
 }
 
 #[test]
