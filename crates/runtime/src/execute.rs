@@ -34,7 +34,8 @@ struct Resolved {
 #[derive(Clone, Copy)]
 enum Source {
     Storage(StorageId),
-    Scalar([u8; 8]),
+    /// The word whose first bytes in memory are the element's.
+    Scalar(u64),
 }
 
 /// The blocks of one run, by role; on failure all of them go back.
@@ -131,7 +132,7 @@ impl State {
                         );
                         return wrong(FaultKind::DType, message);
                     }
-                    (Source::Scalar(literal.to_bytes()), None)
+                    (Source::Scalar(literal.bits().to_le()), None)
                 }
                 Argument::Borrowed(id) | Argument::Donated(id) => {
                     let Some(claim) = self.buffers.get(id) else {
@@ -255,8 +256,8 @@ impl State {
                     let from = &self.buffers.storage(*storage).block;
                     run.context.backend.copy(from, copy, ty.bytes());
                 }
-                Source::Scalar(bytes) => {
-                    run.context.backend.write(copy, &bytes[..ty.dtype.size()]);
+                Source::Scalar(word) => {
+                    run.context.backend.write(copy, &word.to_ne_bytes()[..ty.dtype.size()]);
                 }
             }
         }
@@ -279,7 +280,7 @@ impl State {
                         at(blocks.copies[copy].as_ref().expect("copies live through the run"), 0)
                     }
                     (None, Source::Storage(storage)) => at(&self.buffers.storage(storage).block, 0),
-                    (None, Source::Scalar(bytes)) => Operand::Scalar(bytes),
+                    (None, Source::Scalar(word)) => Operand::Scalar(word),
                 }
             }
         }
