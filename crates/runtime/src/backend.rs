@@ -42,6 +42,7 @@ impl Backend {
                 let usual = cpu::capacity();
                 let reason = usual.reason.filter(|_| capacity.is_none());
                 let capacity = Some(capacity.unwrap_or(usual.bytes));
+                refuse_beyond(capacity, cpu::most())?;
                 let (device, driver) =
                     cpu::open(cpu::Options { capacity, threads: config.threads, isa: None });
                 let threads = device.threads();
@@ -110,6 +111,19 @@ impl Backend {
         let range = |block: &Block| DeviceRange::new(block.address(), bytes);
         let done = self.device.copy(range(from), range(to));
         done.expect("live blocks lie in device memory");
+    }
+}
+
+/// Pages beyond the machine's memory would end the process when they are touched, so nobody gets such a device.
+fn refuse_beyond(asked: Option<u64>, most: Option<u64>) -> Result<(), String> {
+    match (asked, most) {
+        (Some(asked), Some(most)) if asked > most => Err(format!(
+            "a CPU device of {} is more than this machine gives ({}); --device dry:SIZE carries no data and may be \
+             larger",
+            format_bytes(asked),
+            format_bytes(most)
+        )),
+        _ => Ok(()),
     }
 }
 

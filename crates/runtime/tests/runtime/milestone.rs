@@ -157,9 +157,12 @@ fn the_dry_device_has_figures_and_no_data() {
 fn greetings_name_the_device() {
     let lab = cpu(GIB, "preallocate");
     assert_eq!(lab.context.device_description(), "a CPU device of 1024 MiB, not a GPU");
-    let tiny = vramlab_runtime::Config {
-        device: vramlab_runtime::DeviceConfig::Cpu { capacity: Some(10) },
-        ..Default::default()
-    };
-    assert!(vramlab_runtime::Context::new(tiny).is_err());
+    for capacity in [0, 10, 1 << 60] {
+        let config = vramlab_runtime::Config {
+            device: vramlab_runtime::DeviceConfig::Cpu { capacity: Some(capacity) },
+            ..Default::default()
+        };
+        let error = vramlab_runtime::Context::new(config).err().expect("no such device");
+        assert!(error.contains("device of"), "{error}");
+    }
 }
