@@ -73,7 +73,7 @@ pub mod prelude {
     pub use crate::elementwise_surface::others::free::*;
     pub use crate::elementwise_surface::two::free::*;
     pub use crate::host::{display, input, sleep};
-    pub use crate::inspect::{array, array_as, from_vec, split};
+    pub use crate::inspect::{allclose, array, array_as, from_vec, split};
     pub use crate::jit::{Arguments, Jit, jit};
     pub use crate::operand::{Number, Operand};
     pub use crate::reduce_surface::all_forms::free::*;

@@ -118,7 +118,7 @@ pub(crate) static INSPECTION: &[Item] = &[
             let mut literals = Vec::new();
             values.append(&mut literals);
             let ty = element::target(&shape, element::stored(dtype))?;
-            element::from_literals(&literals, ty).map(Dyn::Array)
+            element::from_literals(literals.into_iter(), ty).map(Dyn::Array)
         },
     },
     Item {
@@ -209,8 +209,8 @@ pub(crate) static INSPECTION: &[Item] = &[
             let array = decoder.array()?;
             let dtype = decoder.dtype()?;
             decoder.end()?;
-            let literals = element::literals(&array, "to_vec")?;
-            Ok(Dyn::List(literals.into_iter().map(|literal| read(literal, dtype)).collect()))
+            let elements = element::elements(&array, "to_vec", |literal| read(literal, dtype))?;
+            Ok(Dyn::List(elements))
         },
     },
     Item {
@@ -494,7 +494,7 @@ pub(crate) static DEVICE: &[Item] = &[
     Item {
         name: "split",
         place: ARRAY,
-        signature: "fn split(&self, parts: i32, axis: i32) -> Vec<Array>",
+        signature: "fn split(&self, parts: impl Extent, axis: i32) -> Vec<Array>",
         doc: SPLIT_DOC,
         example: "linspace(1.0, 6.0, 6).split(2, 0).len()",
         call: parts,
@@ -502,7 +502,7 @@ pub(crate) static DEVICE: &[Item] = &[
     Item {
         name: "split",
         place: Place::Function,
-        signature: "fn split(x: impl Operand, parts: i32, axis: i32) -> Vec<Array>",
+        signature: "fn split(x: impl Operand, parts: impl Extent, axis: i32) -> Vec<Array>",
         doc: SPLIT_DOC,
         example: "split(linspace(1.0, 6.0, 6), 2, 0).len()",
         call: parts,
@@ -522,6 +522,19 @@ pub(crate) static DEVICE: &[Item] = &[
         doc: READY_DOC,
         example: "block_until_ready(&ones([3]));",
         call: ready,
+    },
+    Item {
+        name: "allclose",
+        place: Place::Function,
+        signature: "fn allclose(a: impl Operand, b: impl Operand) -> bool",
+        doc: "Whether two arrays differ nowhere by more than 1e-8 + 1e-5 |b|; NaN differs.",
+        example: "allclose(ones([3]), 1.0)",
+        call: |arguments| {
+            let mut decoder = Decoder::new("allclose", arguments);
+            let (a, b) = (decoder.operand()?, decoder.operand()?);
+            decoder.end()?;
+            crate::composite::allclose(a.input(), b.input()).map(Dyn::Bool)
+        },
     },
     Item {
         name: "memory_stats",

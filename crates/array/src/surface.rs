@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 use vramlab_ir::{DType, Fault, FaultKind};
 
 /// A value of the instant tier, and the common currency of the dynamic entry points.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub enum Dyn {
     #[default]
     Unit,
@@ -48,7 +48,44 @@ pub enum Dyn {
     },
 }
 
+/// A clone of an array is a holder of its own, a clone of a borrow is another borrow.
+impl Clone for Dyn {
+    fn clone(&self) -> Dyn {
+        match self {
+            Dyn::Unit => Dyn::Unit,
+            Dyn::Bool(value) => Dyn::Bool(*value),
+            Dyn::Int(value) => Dyn::Int(*value),
+            Dyn::Float(value) => Dyn::Float(*value),
+            Dyn::Char(value) => Dyn::Char(*value),
+            Dyn::Text(text) => Dyn::Text(Arc::clone(text)),
+            Dyn::DType(dtype) => Dyn::DType(*dtype),
+            Dyn::Array(array) => Dyn::Array(array.clone()),
+            Dyn::Borrowed(array) => Dyn::Borrowed(array.alias()),
+            Dyn::List(items) => Dyn::List(items.clone()),
+            Dyn::Tuple(items) => Dyn::Tuple(items.clone()),
+            Dyn::Range { start, end, inclusive } => {
+                Dyn::Range { start: *start, end: *end, inclusive: *inclusive }
+            }
+            Dyn::Option(value) => Dyn::Option(value.clone()),
+            Dyn::Function(function) => Dyn::Function(Arc::clone(function)),
+            Dyn::Record { name, fields } => Dyn::Record { name, fields: fields.clone() },
+        }
+    }
+}
+
 impl Dyn {
+    /// The same value without claims of its own: what may stand in for it while a call that takes
+    /// it runs, to give it back when the call fails.
+    pub fn alias(&self) -> Dyn {
+        match self {
+            Dyn::Array(array) => Dyn::Array(array.alias()),
+            Dyn::List(items) => Dyn::List(items.iter().map(Dyn::alias).collect()),
+            Dyn::Tuple(items) => Dyn::Tuple(items.iter().map(Dyn::alias).collect()),
+            Dyn::Option(Some(value)) => Dyn::Option(Some(Box::new(value.alias()))),
+            other => other.clone(),
+        }
+    }
+
     /// What it is, for faults.
     pub fn kind_name(&self) -> &'static str {
         match self {

@@ -27,7 +27,7 @@ pub(crate) struct Node {
 }
 
 /// What a node computes. Sizes are of flat row-major arrays; none of them is 0.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) enum Kind {
     Param(u32),
     /// No elements: a buffer that nothing writes.

@@ -8,12 +8,14 @@
 //! devices, IO, clocks, globals, locks. The same input gives the same program, so `Func`, mask and
 //! options are the compile cache's key.
 
+mod algebra;
 mod emit;
 mod form;
 mod fuse;
 mod graph;
 pub mod plan;
 mod schedule;
+mod simplify;
 mod text;
 
 use emit::Draft;
@@ -54,7 +56,7 @@ const LEVELLED: usize = 3000;
 /// # Errors
 /// A fault when the program holds a call that does not fit its arguments.
 pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<Program, Fault> {
-    let graph = Graph::trace(func)?;
+    let graph = simplify::simplify(Graph::trace(func)?);
     let level = if options.fuse { Level::Full } else { Level::Off };
     let mut lowered = Lowered::new(&graph, donate, level, options);
     if options.fuse && lowered.plan.temp_bytes > 0 && graph.nodes.len() <= LEVELLED {

@@ -3,7 +3,7 @@
 //! Its leaf is the memory crate's device of numbers, so every allocator, plan and verdict is live on it. A launch does
 //! nothing, at once.
 
-use crate::{Device, DeviceRange, Launch, LaunchError};
+use crate::{Device, DeviceRange, Launch, LaunchError, Operand};
 use std::sync::atomic::AtomicBool;
 use vramlab_ir::Kernel;
 use vramlab_memory::{Driver, Fake, format_bytes};
@@ -58,15 +58,25 @@ struct DryLaunch {
     buffers: usize,
 }
 
-impl Launch for DryLaunch {
-    fn run(&self, buffers: &[DeviceRange], _cancel: &AtomicBool) -> Result<(), LaunchError> {
-        if buffers.len() == self.buffers {
+impl DryLaunch {
+    fn check(&self, buffers: usize) -> Result<(), LaunchError> {
+        if buffers == self.buffers {
             return Ok(());
         }
         Err(LaunchError::Malformed {
             kernel: self.name.clone(),
-            what: format!("{} buffers where the image names {}", buffers.len(), self.buffers),
+            what: format!("{buffers} buffers where the image names {}", self.buffers),
         })
+    }
+}
+
+impl Launch for DryLaunch {
+    fn run(&self, buffers: &[DeviceRange], _cancel: &AtomicBool) -> Result<(), LaunchError> {
+        self.check(buffers.len())
+    }
+
+    fn run_on(&self, operands: &[Operand], _cancel: &AtomicBool) -> Result<(), LaunchError> {
+        self.check(operands.len())
     }
 
     fn code_bytes(&self) -> u64 {

@@ -35,6 +35,16 @@ impl DeviceRange {
     }
 }
 
+/// What a launch reads or writes in place of one of an image's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Device memory.
+    Memory(DeviceRange),
+    /// One element by value: the word whose first bytes in memory are the element's. Only ever read; it has no address
+    /// and costs no device memory.
+    Scalar(u64),
+}
+
 /// A device: copies to, from and within its memory, and kernel images made ready to run.
 pub trait Device: Send + Sync {
     /// What it is, in a few words: `cpu, 2 threads, AVX-512`.
@@ -65,6 +75,9 @@ pub trait Launch: Send + Sync {
     /// Runs it to its end on `buffers`, which stand for the image's `buffers` in the same order. A set `cancel` stops
     /// it within milliseconds; what it wrote until then stays.
     fn run(&self, buffers: &[DeviceRange], cancel: &AtomicBool) -> Result<(), LaunchError>;
+
+    /// As [`Launch::run`], with elements by value beside the buffers.
+    fn run_on(&self, operands: &[Operand], cancel: &AtomicBool) -> Result<(), LaunchError>;
 
     /// Bytes that the decoded form takes on the host.
     fn code_bytes(&self) -> u64;

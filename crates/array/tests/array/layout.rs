@@ -119,3 +119,21 @@ fn products_follow_numpy() {
         assert_eq!(fault(|| ones([2, 2, 2]).matmul(ones([3, 2, 2]))).kind, FaultKind::Shape);
     });
 }
+
+#[test]
+fn arrays_roll_and_repeat() {
+    on(|_| {
+        let x = arange(3);
+        assert_values(&x.roll(1, 0), &[2.0, 0.0, 1.0]);
+        assert_values(&x.roll(-4, -1), &[1.0, 2.0, 0.0]);
+        assert_eq!(zeros([0]).roll(1, 0).len(), 0);
+        assert_values(&x.tile([2, 1]), &[0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+        assert_values(&x.tile(2), &[0.0, 1.0, 2.0, 0.0, 1.0, 2.0]);
+        assert_values(&x.repeat(2, 0), &[0.0, 0.0, 1.0, 1.0, 2.0, 2.0]);
+        assert_eq!(ones([2, 3]).repeat(0, 1).shape(), vec![2, 0]);
+        assert_eq!(fault(|| x.tile([-1])).op, "tile");
+        assert!(allclose(&x, &x + 1e-9) && !allclose(&x, 1.0));
+        assert!(allclose(array([f64::INFINITY]), f64::INFINITY));
+        assert!(!allclose(array([f64::NAN]), f64::NAN));
+    });
+}

@@ -172,12 +172,12 @@ fn a_dynamic_jit_donates_moves_and_restores_by_aliases() {
 fn a_structure_rebuilds_the_value() {
     on(|_| {
         let mut arrays = Vec::new();
-        let structure = (ones([1]), vec![zeros([1])]).flatten(&mut arrays);
+        let structure = (ones([1]), vec![zeros([1])]).into_leaves(&mut arrays);
         let wanted =
             Structure::Tuple(vec![Structure::Array, Structure::List(vec![Structure::Array])]);
         assert_eq!(structure, wanted);
-        let back = <(Array, Vec<Array>)>::unflatten(&structure, &mut arrays.into_iter()).unwrap();
+        let back = <(Array, Vec<Array>)>::from_leaves(&structure, &mut arrays.into_iter()).unwrap();
         assert_eq!(back.1.len(), 1);
-        assert!(Array::unflatten(&structure, &mut std::iter::empty()).is_err());
+        assert!(Array::from_leaves(&structure, &mut std::iter::empty()).is_err());
     });
 }

@@ -4,7 +4,6 @@ mod columns;
 mod dot;
 mod rows;
 mod scalar;
-mod simplify;
 
 use crate::Options;
 use crate::form::{Form, StartSource};

@@ -72,8 +72,9 @@ impl Fuser<'_> {
             Kind::View { offset, strides } => (*offset, strides.clone(), Vec::new()),
             _ => {
                 let strides = dense_strides(&self.graph.ty(input).shape);
-                let starts = self.run_starts(input, &node.inputs[1..], &node.ty.shape, &strides);
-                (0, strides, starts)
+                let (offset, starts) =
+                    self.run_starts(input, &node.inputs[1..], &node.ty.shape, &strides);
+                (offset, strides, starts)
             }
         };
         let axes = Axes::joined(&node.ty.shape, &[strides]);

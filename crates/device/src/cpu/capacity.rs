@@ -20,6 +20,12 @@ pub fn capacity() -> Capacity {
     choose(machine_bytes(), group_limit())
 }
 
+/// What this machine or its control group holds, in bytes; `None` where the system does not say. A device above it
+/// could not be filled.
+pub fn most() -> Option<u64> {
+    [machine_bytes(), group_limit()].into_iter().flatten().min()
+}
+
 fn choose(machine: Option<u64>, group: Option<u64>) -> Capacity {
     let of_machine = machine.map(|bytes| (bytes, "machine has"));
     let of_group = group.map(|bytes| (bytes, "control group allows"));

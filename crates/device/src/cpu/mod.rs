@@ -11,13 +11,13 @@ mod pool;
 mod space;
 mod tier0;
 
-pub use capacity::{Capacity, capacity};
+pub use capacity::{Capacity, capacity, most};
 pub use isa::Isa;
 pub use memory::CpuDriver;
 pub use pool::Pool;
 pub use space::{AddressSpace, DevicePtr};
 
-use crate::{Device, DeviceRange, Launch, LaunchError};
+use crate::{Device, DeviceRange, Launch, LaunchError, Operand};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use vramlab_ir::Kernel;
@@ -112,6 +112,17 @@ impl Launch for CpuLaunch {
         let mut pointers = Vec::with_capacity(buffers.len());
         for &range in buffers {
             pointers.push(self.space.pointer(range)?);
+        }
+        self.prepared.run(&pointers, &self.pool, cancel)
+    }
+
+    fn run_on(&self, operands: &[Operand], cancel: &AtomicBool) -> Result<(), LaunchError> {
+        let mut pointers = Vec::with_capacity(operands.len());
+        for operand in operands {
+            pointers.push(match operand {
+                Operand::Memory(range) => self.space.pointer(*range)?,
+                Operand::Scalar(word) => DevicePtr::to_scalar(word),
+            });
         }
         self.prepared.run(&pointers, &self.pool, cancel)
     }

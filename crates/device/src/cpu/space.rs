@@ -50,6 +50,12 @@ pub struct DevicePtr {
 }
 
 impl DevicePtr {
+    /// The memory of an element that came by value; it outlives the launch, which only reads it.
+    pub(super) fn to_scalar(word: &u64) -> DevicePtr {
+        let address = std::ptr::from_ref(word).expose_provenance();
+        DevicePtr { address, bytes: size_of::<u64>() }
+    }
+
     /// The first byte.
     pub fn as_ptr(self) -> *mut u8 {
         std::ptr::with_exposed_provenance_mut(self.address)

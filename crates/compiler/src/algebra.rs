@@ -18,8 +18,14 @@ pub(crate) fn simplify<'a>(inst: Inst, known: &dyn Fn(Reg) -> Known<'a>) -> Resu
             if from == to {
                 return Ok(*arg);
             }
-            if let Known::Literal(value) = known(*arg) {
-                return Err(Inst::Const(value.convert(*to)));
+            match known(*arg) {
+                Known::Literal(value) => return Err(Inst::Const(value.convert(*to))),
+                Known::Inst(Inst::Convert { from: first, to: wide, arg: inner })
+                    if first == to && holds(*wide, *first) =>
+                {
+                    return Ok(*inner);
+                }
+                _ => {}
             }
         }
         Inst::Op { op, dtype, args } => {
@@ -30,6 +36,9 @@ pub(crate) fn simplify<'a>(inst: Inst, known: &dyn Fn(Reg) -> Known<'a>) -> Resu
             if let Some(reg) = neutral(*op, *dtype, args, &literal, known) {
                 return Ok(reg);
             }
+            if let Some(inst) = cheaper(*op, *dtype, args, &literal) {
+                return Err(inst);
+            }
             let values: Option<Vec<Literal>> = (0..args.len()).map(literal).collect();
             if let Some(value) = values.and_then(|values| fold(*op, *dtype, &values)) {
                 return Err(Inst::Const(value));
@@ -38,6 +47,33 @@ pub(crate) fn simplify<'a>(inst: Inst, known: &dyn Fn(Reg) -> Known<'a>) -> Resu
         _ => {}
     }
     Err(inst)
+}
+
+/// Whether every value of `narrow` survives the way to `wide` and back.
+fn holds(wide: DType, narrow: DType) -> bool {
+    use DType::*;
+    match narrow {
+        Bool => true,
+        U8 => matches!(wide, U32 | I32 | I64 | F32 | F64),
+        F16 | BF16 => matches!(wide, F32 | F64),
+        U32 | I32 => matches!(wide, I64 | F64),
+        F32 => wide == F64,
+        I64 | F64 => false,
+    }
+}
+
+/// The same value by a cheaper instruction: `x²` as `x·x`.
+fn cheaper(
+    op: ScalarOp,
+    dtype: DType,
+    args: &[Reg],
+    literal: &dyn Fn(usize) -> Option<Literal>,
+) -> Option<Inst> {
+    if !matches!(dtype, DType::F32 | DType::F64) || literal(0).is_some() {
+        return None;
+    }
+    let square = op == ScalarOp::Pow && literal(1)?.as_f64() == 2.0;
+    square.then(|| Inst::Op { op: ScalarOp::Mul, dtype, args: vec![args[0], args[0]] })
 }
 
 /// `x·1`, `x+(−0)`, `x−0`, `x/1`, `select(const, …)`, `−(−x)` and their like.
