@@ -1,5 +1,6 @@
 //! The files of the corpus, cut into cells.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -7,8 +8,8 @@ pub struct Source {
     /// The file's stem: what it is about. It is a Rust identifier.
     pub name: String,
     pub cells: Vec<String>,
-    /// The code under which the last cell is refused.
-    pub expect: Option<String>,
+    /// The codes that rustc has for the last cell; `none`: an error without a code.
+    pub expect: BTreeSet<String>,
     /// The last cell fails while it runs.
     pub faults: bool,
 }
@@ -34,9 +35,11 @@ fn source(path: &Path) -> Source {
     let text = std::fs::read_to_string(path).expect("a readable file");
     let name = path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_string();
     let first = text.lines().next().unwrap_or_default();
-    let expect = first.strip_prefix("// expect: ").map(|code| code.trim().to_string());
+    let codes = first.strip_prefix("// expect: ").unwrap_or_default();
+    let expect: BTreeSet<String> =
+        codes.split(", ").map(|code| code.trim().to_string()).filter(|c| !c.is_empty()).collect();
     let faults = first == "// faults";
-    let body = match expect.is_some() || faults {
+    let body = match !expect.is_empty() || faults {
         true => text.split_once('\n').map_or("", |(_, rest)| rest),
         false => &text,
     };

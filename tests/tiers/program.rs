@@ -41,7 +41,10 @@ pub fn whole(sources: &[Source]) -> Result<String, String> {
         "
 fn guarded(name: &str, body: fn()) {
     println!(\"\\u{1}{name}\");
-    if let Err(fault) = vramlab_array::catch(body) {
+    let device = vramlab_runtime::DeviceConfig::Cpu { capacity: Some(1 << 30) };
+    let config = vramlab_runtime::Config { device, ..Default::default() };
+    let engine = vramlab_runtime::Context::new(config).expect(\"a device\");
+    if let Err(fault) = vramlab_array::catch(|| vramlab_array::with_engine(engine, body)) {
         println!(\"\\u{2}{}\", fault.message);
     }
 }

@@ -128,7 +128,7 @@ fn part(text: &str) -> (String, Output) {
     (name.to_string(), output)
 }
 
-/// The codes of the errors that rustc finds in a file; an error without a code is given in words.
+/// The codes of the errors that rustc finds in a file; `none` for an error without a code.
 pub fn codes(source: &Source) -> Result<BTreeSet<String>, String> {
     let libraries = LIBRARIES.as_ref()?;
     let text = kept(&source.name, &program::alone(source)?, libraries, |path| {
@@ -154,6 +154,6 @@ fn code(line: &str) -> Option<String> {
     match message["code"]["code"].as_str() {
         Some(code) => Some(format!("{code}\n")),
         None if summary => None,
-        None => Some(format!("{words}\n")),
+        None => Some("none\n".to_string()),
     }
 }

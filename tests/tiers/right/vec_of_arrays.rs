@@ -17,7 +17,7 @@ let grads: Vec<Array> = params.iter().map(|p| p * 0.0 + 1.0).collect();
 for i in 0..params.len() {
     params[i] = &params[i] - &grads[i] * 0.1;
 }
-params[1]
+&params[1]
 // %%
 for (p, g) in params.iter_mut().zip(&grads) {
     *p = &*p - g * 0.1;
