@@ -187,11 +187,24 @@ fn single(value: Literal) -> String {
     if !number.is_finite() {
         return special(number);
     }
-    if number != 0.0 && !(1e-4..1e16).contains(&number.abs()) {
+    let largest = match value.dtype() {
+        DType::F64 => 1e16,
+        dtype => large(dtype),
+    };
+    if number != 0.0 && !(1e-4..largest).contains(&number.abs()) {
         return scientific(value, None);
     }
     let text = shortest(value);
     if text.contains('.') { text } else { format!("{text}.0") }
+}
+
+/// From where on digits before the point say more than the type holds.
+fn large(dtype: DType) -> f64 {
+    match dtype {
+        DType::F16 | DType::BF16 => 1e3,
+        DType::F32 => 1e6,
+        _ => 1e8,
+    }
 }
 
 fn special(number: f64) -> String {
@@ -254,8 +267,9 @@ fn float_words(elements: &[Literal], precision: usize) -> Vec<String> {
     let sizes = finite.iter().map(|value| value.as_f64().abs()).filter(|&size| size != 0.0);
     let largest = sizes.clone().fold(0.0, f64::max);
     let smallest = sizes.fold(f64::INFINITY, f64::min);
+    let limit = finite.first().map_or(1e8, |value| large(value.dtype()));
     let exponents =
-        largest != 0.0 && (largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0);
+        largest != 0.0 && (largest >= limit || smallest < 1e-4 || largest / smallest > 1000.0);
     match exponents {
         true => exponent_words(elements, &finite, precision),
         false => point_words(elements, &finite, precision),

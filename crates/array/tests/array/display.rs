@@ -58,3 +58,17 @@ fn large_arrays_show_their_corners() {
         assert!(rows.starts_with("[[0.000e+00 1.000e+00 2.000e+00 3.000e+00]\n"), "{rows}");
     });
 }
+
+#[test]
+fn exponents_begin_where_a_type_runs_out_of_digits() {
+    on(|_| {
+        assert_eq!(array([999999.0, 1e4]).to_string(), "[999999.  10000.]");
+        assert_eq!(array([1e6, 1e4]).to_string(), "[1.e+06 1.e+04]");
+        assert_eq!(array_as(F64, [1e6, 1e4]).to_string(), "[1000000.   10000.]");
+        assert_eq!(full_as(F16, [1], 1000).to_string(), "[1.e+03]");
+        assert_eq!(
+            (array(1e6).to_string(), array(1e5).to_string()),
+            ("1e+06".into(), "100000.0".into())
+        );
+    });
+}
