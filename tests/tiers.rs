@@ -6,6 +6,7 @@
 //! `// expect: E0382` (`none`: an error without a code). A right file headed `// faults` ends in a cell that fails while it runs.
 
 mod corpus;
+mod instant;
 mod program;
 mod rustc;
 
@@ -50,6 +51,36 @@ fn wrong_cells_are_refused_by_rustc_under_their_code() {
         }
     };
     report("wrong files get another code", &in_parallel(&sources, check));
+}
+
+#[test]
+fn right_cells_print_the_same_in_the_instant_tier() {
+    let outputs = rustc::run(&corpus::right()).unwrap_or_else(|error| panic!("{error}"));
+    let differs = |source: &Source| -> Option<String> {
+        let (rustc, instant) = (&outputs[&source.name], instant::run(source));
+        (*rustc != instant).then(|| format!("{}: {}", source.name, difference(rustc, &instant)))
+    };
+    report("right files print something else", &in_parallel(&corpus::right(), differs));
+}
+
+/// The first line that differs, with both sides.
+fn difference(rustc: &rustc::Output, instant: &rustc::Output) -> String {
+    let lines = |output: &rustc::Output| -> Vec<String> {
+        let fault = output.fault.iter().map(|fault| format!("fault: {fault}"));
+        output.text.lines().map(str::to_string).chain(fault).collect()
+    };
+    let (rustc, instant) = (lines(rustc), lines(instant));
+    let at = (0..).find(|&at| rustc.get(at) != instant.get(at)).expect("they differ");
+    let line = |lines: &[String]| lines.get(at).cloned().unwrap_or("nothing".to_string());
+    format!("line {}\n  rustc:   {}\n  instant: {}", at + 1, line(&rustc), line(&instant))
+}
+
+#[test]
+fn wrong_cells_are_refused_by_the_instant_tier_under_their_code() {
+    let check = |source: &Source| -> Option<String> {
+        instant::refuse(source).err().map(|why| format!("{}: {why}", source.name))
+    };
+    report("wrong files are not refused as rustc does", &in_parallel(&corpus::wrong(), check));
 }
 
 /// Two at a time: rustc runs are processes, and this is one test of many.

@@ -60,9 +60,12 @@ fn main() {
     Ok(text)
 }
 
-/// A library of the one file, to be checked and not run.
-pub fn alone(source: &Source) -> Result<String, String> {
-    Ok(format!("{HEAD}{SHOWING}{}", function(source)?))
+/// A library of the one file, to be checked and not run. What does not even parse stands there as
+/// it is.
+pub fn alone(source: &Source) -> String {
+    let plain = || format!("\nfn {}() {{\n{}\n}}\n", source.name, source.cells.join("\n"));
+    let text = function(source).unwrap_or_else(|_| plain());
+    format!("{HEAD}{SHOWING}{text}")
 }
 
 /// One file as a function. Each cell opens a block that reaches to the end, so that session

@@ -131,7 +131,7 @@ fn part(text: &str) -> (String, Output) {
 /// The codes of the errors that rustc finds in a file; `none` for an error without a code.
 pub fn codes(source: &Source) -> Result<BTreeSet<String>, String> {
     let libraries = LIBRARIES.as_ref()?;
-    let text = kept(&source.name, &program::alone(source)?, libraries, |path| {
+    let text = kept(&source.name, &program::alone(source), libraries, |path| {
         let mut check = rustc(libraries);
         check
             .args(["--crate-type", "lib", "--emit", "metadata", "--error-format", "json"])
