@@ -3,7 +3,7 @@
 use std::time::Instant;
 use vramlab_memory::conformance::Random;
 use vramlab_memory::heap::Request;
-use vramlab_memory::ledger::{Event, EventKind, Ledger};
+use vramlab_memory::ledger::{Event, EventKind, Ledger, Owner};
 use vramlab_memory::replay::{Device, Step, Trace, run};
 use vramlab_memory::{
     Bfc, BfcOptions, Block, BlockId, Fake, GIB, Heap, MemoryResource, ModeSpec, Stream,
@@ -22,6 +22,26 @@ fn main() {
         replay(mode.name);
     }
     replay("ondemand gc=on");
+    table();
+}
+
+/// The fold that a table of live arrays is made of.
+fn table() {
+    let mut heap = Heap::new(Box::new(Fake::new(64 * GIB)), ModeSpec::default());
+    let mut blocks = Vec::new();
+    for index in 0..10_000 {
+        let owner = heap.ledger_mut().intern(Owner::Variable(format!("x{index}")));
+        blocks.push(heap.allocate(Request { owner, ..Request::of(4096) }).expect("fits"));
+    }
+    let start = Instant::now();
+    let owners = heap.ledger().by_owner().len() + heap.chunks().len();
+    println!(
+        "{:<58} {:>8.1} µs",
+        "owners and chunks of 10,000 live blocks",
+        start.elapsed().as_secs_f64() * 1e6
+    );
+    assert_eq!(owners, 20_001);
+    blocks.into_iter().for_each(|block| heap.deallocate(block, Stream(0), 0));
 }
 
 fn per(label: &str, start: Instant, count: usize) {
