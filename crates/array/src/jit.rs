@@ -366,6 +366,13 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
         or_raise(last_explanation(&self.core)).analysis
     }
 
+    /// Bytes of what a call with these arguments would run; nothing runs.
+    #[track_caller]
+    pub fn memory_analysis_of<'a>(&self, arguments: impl Arguments<'a, N>) -> MemoryAnalysis {
+        let lowered = arguments.arguments().and_then(|given| self.core.lower(&given));
+        or_raise(lowered).analysis
+    }
+
     /// The last call's way through the compiler, as text.
     #[track_caller]
     pub fn explain(&self) -> String {

@@ -403,6 +403,21 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         },
     },
     Item {
+        name: "memory_analysis_of",
+        place: JIT,
+        signature: "fn memory_analysis_of(&self, arguments: impl Arguments<N>) -> MemoryAnalysis",
+        doc: "Bytes of what a call with these arguments would run, under JAX's names; nothing runs.",
+        example: "let f = jit(|[x]| x.tanh());\n\
+                  f.memory_analysis_of([&ones([4])]).peak_memory_in_bytes",
+        call: |arguments| {
+            let mut decoder = Decoder::new("memory_analysis_of", arguments);
+            let core = jit_core(&mut decoder)?;
+            let given = items_of(&mut decoder)?;
+            decoder.end()?;
+            Ok(analysis_record(&core.lower(&call_arguments(&given)?)?.analysis))
+        },
+    },
+    Item {
         name: "explain",
         place: JIT,
         signature: "fn explain(&self) -> String",

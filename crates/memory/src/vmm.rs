@@ -179,9 +179,10 @@ impl Vmm {
     }
 
     fn granule(&self) -> u64 {
-        // A pool smaller than its granule maps what it may hold at once.
+        // A pool smaller than its granule maps what it may hold at once, in the granules that devices have: below one
+        // of those it holds nothing.
         let most = self.options.limit / (2 * MIB) * (2 * MIB);
-        self.options.granule.min(most).max(UNIT)
+        self.options.granule.min(most).max(2 * MIB)
     }
 
     /// The run of free and unmapped addresses that takes the fewest new granules, the lowest among equals.

@@ -219,7 +219,13 @@ fn guest_starved() {
     let (device, stats) = (heap.device(), heap.stats());
     assert_eq!((device.free / MIB, device.held / MIB), (20, 1003));
     assert_eq!(stats.bytes_in_use, 0);
-    // The same session in a mode that takes only what it needs leaves room.
+    let report = heap.explain_guest(64 * MIB);
+    assert_eq!((report.driver_free / MIB, report.held / MIB, report.live), (20, 1003, 0));
+    let passing: Vec<String> = report.passing.iter().map(ToString::to_string).collect();
+    let expected =
+        ["ondemand fraction=0.98", "ondemand fraction=0.98 gc=on", "platform", "caching"];
+    assert_eq!(passing, expected);
+    // And so it is: the same session in such a mode leaves room.
     let mut modest = self::heap(GIB, "platform");
     let block = take(&mut modest, MIB);
     give(&mut modest, block);

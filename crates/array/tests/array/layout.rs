@@ -58,6 +58,9 @@ fn slices_take_ranges_and_positions() {
         let outside = fault(|| x.slice((0..4, ..)));
         assert_eq!(outside.kind, FaultKind::Argument);
         assert!(outside.message.contains("0..4") && outside.message.contains("[3,4]"));
+        assert_eq!(fault(|| x.slice(0..usize::MAX)).kind, FaultKind::Argument);
+        assert_eq!(fault(|| x.slice(..=usize::MAX)).kind, FaultKind::Argument);
+        assert_eq!(fault(|| x.slice(i32::MIN..)).kind, FaultKind::Argument);
         assert_eq!(fault(|| x.at(3)).kind, FaultKind::Argument);
         assert_eq!(fault(|| x.slice((0, 0, 0))).kind, FaultKind::Argument);
     });

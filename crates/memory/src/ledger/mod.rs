@@ -377,26 +377,17 @@ impl Ledger {
 
     /// Bytes and blocks by owner, largest first.
     pub fn by_owner(&self) -> Vec<OwnerFigures> {
-        let mut largest: HashMap<OwnerId, (OwnerFigures, u64)> = HashMap::new();
-        for live in self.live.iter() {
-            let none = OwnerFigures {
-                owner: live.owner,
-                bytes: 0,
-                requested: 0,
-                blocks: 0,
-                site: live.site,
-            };
-            let (figures, top) = largest.entry(live.owner).or_insert((none, 0));
-            figures.bytes += live.granted;
-            figures.requested += live.requested;
-            figures.blocks += 1;
-            if (live.granted, live.site) > (*top, figures.site) {
-                *top = live.granted;
-                figures.site = live.site;
-            }
-        }
-        let mut all: Vec<OwnerFigures> =
-            largest.into_values().map(|(figures, _)| figures).collect();
+        let mut live: Vec<&Live> = self.live.iter().collect();
+        live.sort_unstable_by_key(|live| (live.owner, std::cmp::Reverse(live.granted), live.block));
+        let figures = |group: &[&Live]| OwnerFigures {
+            owner: group[0].owner,
+            bytes: group.iter().map(|live| live.granted).sum(),
+            requested: group.iter().map(|live| live.requested).sum(),
+            blocks: group.len() as u64,
+            site: group[0].site,
+        };
+        let groups = live.chunk_by(|a, b| a.owner == b.owner);
+        let mut all: Vec<OwnerFigures> = groups.map(figures).collect();
         all.sort_unstable_by_key(|figures| (std::cmp::Reverse(figures.bytes), figures.owner));
         all
     }

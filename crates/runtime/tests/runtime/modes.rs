@@ -57,10 +57,11 @@ fn patterned(lab: &Lab, seed: u32, elements: usize) -> (BufferId, Vec<f32>) {
 
 #[test]
 fn contents_survive_every_switch_bit_for_bit() {
-    let all = ["preallocate", "ondemand", "ondemand gc=on", "platform", "preallocate fraction=0.5"];
-    for from in all {
-        for to in all {
-            let lab = cpu(8 * MIB, from);
+    let mut all: Vec<&str> = vramlab_memory::modes::MODES.iter().map(|entry| entry.name).collect();
+    all.extend(["ondemand gc=on", "preallocate fraction=0.5"]);
+    for &from in &all {
+        for &to in &all {
+            let lab = cpu(64 * MIB, from);
             let arrays: Vec<_> =
                 (0..20).map(|i| patterned(&lab, i, 1 + (i as usize * 977) % 9000)).collect();
             // Holes, so that blocks do not lie as they were made.

@@ -67,7 +67,7 @@ pub(super) fn simplify(
     // Groups of merged dimensions, outermost first, each as its members.
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for axis in 0..extents.len() {
-        if extents[axis] == 1 && (axis != last || (flat && !groups.is_empty())) {
+        if extents[axis] == 1 && !keep[axis] && (axis != last || (flat && !groups.is_empty())) {
             continue;
         }
         let joins = groups.last().is_some_and(|group| {
@@ -139,6 +139,32 @@ fn span(access: &Access, extents: &[usize]) -> Option<(i64, i64)> {
         reach(start.limit.max(0).saturating_mul(start.stride as i64));
     }
     Some((low, high))
+}
+
+/// The span of column 0 alone: what stages that run once a row touch of an empty row.
+pub(super) fn span_of_rows(place: &Place, nest: &Nest) -> Option<(i64, i64)> {
+    let access = Access {
+        buffer: place.buffer as u32,
+        dtype: place.dtype,
+        offset: place.offset,
+        strides: place.outer.clone(),
+        starts: place.starts.clone(),
+    };
+    span(&access, &nest.outer)
+}
+
+/// The span of an access that does not step along the last outer dimension, whatever that one's extent.
+pub(super) fn span_without(place: &Place, nest: &Nest) -> Option<(i64, i64)> {
+    let outer = &nest.outer[..nest.outer.len() - 1];
+    let access = Access {
+        buffer: place.buffer as u32,
+        dtype: place.dtype,
+        offset: place.offset,
+        strides: place.outer[..outer.len()].iter().copied().chain([place.column]).collect(),
+        starts: place.starts.clone(),
+    };
+    let extents: Vec<usize> = outer.iter().copied().chain([nest.columns]).collect();
+    span(&access, &extents)
 }
 
 /// Widens a span by a gather's reach.

@@ -179,11 +179,11 @@ impl<'a> Decoder<'a> {
         self.slots.len() as SlotId - 1
     }
 
-    fn block_slot(&mut self, size: usize) -> SlotId {
+    pub fn block_slot(&mut self, size: usize) -> SlotId {
         self.slot(size, BLOCK / CHUNK)
     }
 
-    fn splat_slot(&mut self, size: usize) -> SlotId {
+    pub fn splat_slot(&mut self, size: usize) -> SlotId {
         self.slot(size, 1)
     }
 
@@ -346,14 +346,14 @@ impl<'a> Decoder<'a> {
         dtype: DType,
         args: &[Reg],
     ) -> Result<usize, LaunchError> {
-        let direct = ops::lookup(op, dtype, self.isa);
-        let work = match dtype {
-            _ if direct.is_some() => dtype,
-            DType::F16 | DType::BF16 => DType::F32,
-            DType::Bool => DType::I32,
-            _ => DType::F64,
+        let stand_ins: &[DType] = match dtype {
+            DType::F16 | DType::BF16 => &[DType::F32],
+            DType::Bool => &[dtype, DType::I32, DType::F64],
+            _ if dtype.is_float() => &[dtype],
+            _ => &[dtype, DType::F64],
         };
-        let Some(f) = direct.or_else(|| ops::lookup(op, work, self.isa)) else {
+        let found = |&work: &DType| ops::lookup(op, work, self.isa).map(|f| (f, work));
+        let Some((f, work)) = stand_ins.iter().find_map(found) else {
             return Err(self.unsupported(format!("{op:?} on {dtype}")));
         };
         let mut args: Vec<usize> = args.iter().map(|arg| lowered.map[arg.0 as usize]).collect();
@@ -891,15 +891,5 @@ impl Decoder<'_> {
     /// Constants with the slots that hold them: (slot, bytes of an element, bits).
     pub fn constants(&self) -> Vec<(SlotId, usize, u64)> {
         self.constants.iter().map(|(&(size, bits), &slot)| (slot, size, bits)).collect()
-    }
-
-    /// The slot of a reduction's accumulators' source in a column reduction, which has no row scalars.
-    pub fn reducer(
-        &self,
-        kind: vramlab_ir::ReduceKind,
-        dtype: DType,
-    ) -> Result<Reducer, LaunchError> {
-        Reducer::new(kind, dtype, self.isa)
-            .ok_or_else(|| self.unsupported(format!("{kind:?} over {dtype}")))
     }
 }

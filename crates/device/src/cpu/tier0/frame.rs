@@ -146,8 +146,8 @@ impl<'p> Frame<'p> {
         self.coordinates.resize(outer.len(), 0);
         let mut rest = row;
         for (coordinate, &extent) in self.coordinates.iter_mut().zip(outer).rev() {
-            *coordinate = rest % extent;
-            rest /= extent;
+            *coordinate = rest % extent.max(1);
+            rest /= extent.max(1);
         }
         for (i, place) in self.reads.iter().enumerate() {
             self.read_rows[i] = at_row(self.bound.reads[i], place, &self.coordinates);
@@ -155,6 +155,11 @@ impl<'p> Frame<'p> {
         for (i, place) in self.writes.iter().enumerate() {
             self.write_rows[i] = at_row(self.bound.writes[i], place, &self.coordinates);
         }
+    }
+
+    /// Column 0 of a read's row.
+    pub fn read_row(&self, read: usize) -> *const u8 {
+        self.read_rows[read]
     }
 
     /// Fills a splat slot's chunk with one value.
@@ -274,7 +279,7 @@ impl<'p> Frame<'p> {
     }
 
     /// Fills a slot of 32-bit values by (row in the tile, column in the tile).
-    fn fill_by_lane(&mut self, slot: SlotId, value: impl Fn(usize, usize) -> u32) {
+    pub fn fill_by_lane(&mut self, slot: SlotId, value: impl Fn(usize, usize) -> u32) {
         if self.layout.slots[slot as usize].step == 0 {
             self.splat(slot, 4, value(0, 0) as u64);
             return;
@@ -398,7 +403,7 @@ unsafe fn load_bits(ptr: *const u8, size: usize) -> u64 {
 /// # Safety
 /// An element of `size` bytes is writable at `ptr`.
 #[inline(always)]
-unsafe fn store_bits(ptr: *mut u8, size: usize, bits: u64) {
+pub(super) unsafe fn store_bits(ptr: *mut u8, size: usize, bits: u64) {
     // SAFETY: the caller's promise.
     unsafe {
         match size {
@@ -426,7 +431,13 @@ macro_rules! by_size {
 ///
 /// # Safety
 /// Both sides hold the tile, and do not overlap.
-unsafe fn copy_in(to: *mut u8, from: *const u8, tile: Tile, strides: (isize, isize), size: usize) {
+pub(super) unsafe fn copy_in(
+    to: *mut u8,
+    from: *const u8,
+    tile: Tile,
+    strides: (isize, isize),
+    size: usize,
+) {
     // SAFETY: the caller's promise.
     unsafe { by_size!(size, copy_in_of(to.cast(), from.cast(), tile, strides)) }
 }

@@ -5,7 +5,7 @@
 //! at most 2, `log1p`, `tan`, `erf`, `pow` at most 1. The full range is kept: denormals, infinities, NaN, and arguments
 //! of `sin`, `cos` and `tan` of any size (the caller sends lanes beyond [`TURNS_LIMIT`] to [`sin_far`] and its like).
 //! Where `f32` does not carry enough digits for the reduction, the work is done in `f64`. `f64` functions are those of
-//! the standard library, but for [`erf_f64`], which it lacks.
+//! the standard library, but for [`vramlab_ir::eval::erf`], which it lacks.
 
 /// `a·b + c`, with one rounding where the instruction set has it.
 #[inline(always)]
@@ -345,41 +345,6 @@ pub(crate) fn pow<const FMA: bool>(x: f32, y: f32) -> f32 {
     if x < 0.0 && !whole && a < f64::INFINITY { f32::NAN } else { value }
 }
 
-/// The error function to a few ulp: a series of positive terms, then a continued fraction of its complement.
-pub(crate) fn erf_f64(x: f64) -> f64 {
-    let a = x.abs();
-    if a.is_nan() {
-        return x;
-    }
-    let value = if a < 2.5 { erf_series(a) } else { 1.0 - erfc_fraction(a) };
-    value.copysign(x)
-}
-
-/// 2/√π · e^(−x²) · Σ 2^n x^(2n+1) / (1·3·5…(2n+1)).
-fn erf_series(x: f64) -> f64 {
-    let mut term = x;
-    let mut sum = x;
-    let mut odd = 1.0;
-    while term > sum * 1e-17 {
-        odd += 2.0;
-        term *= 2.0 * x * x / odd;
-        sum += term;
-    }
-    std::f64::consts::FRAC_2_SQRT_PI * (-x * x).exp() * sum
-}
-
-/// e^(−x²)/√π · 1/(x + (1/2)/(x + 1/(x + (3/2)/(x + …)))).
-fn erfc_fraction(x: f64) -> f64 {
-    if x > 27.0 {
-        return 0.0;
-    }
-    let mut below = x;
-    for n in (1..=80).rev() {
-        below = x + n as f64 / 2.0 / below;
-    }
-    (-x * x).exp() * std::f64::consts::FRAC_2_SQRT_PI / 2.0 / below
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -464,7 +429,7 @@ mod tests {
         worst("cos", 1.0, far(cos::<F>, cos_far), f64::cos);
         worst("tan", 1.0, far(tan::<F>, tan_far), f64::tan);
         worst("tanh", 2.0, tanh::<F>, f64::tanh);
-        worst("erf", 1.0, erf::<F>, erf_f64);
+        worst("erf", 1.0, erf::<F>, vramlab_ir::eval::erf);
     }
 
     #[test]
@@ -477,7 +442,7 @@ mod tests {
         worst("cos fma", 1.0, far(cos::<true>, cos_far), f64::cos);
         worst("tan fma", 1.0, far(tan::<true>, tan_far), f64::tan);
         worst("tanh fma", 2.0, tanh::<true>, f64::tanh);
-        worst("erf fma", 1.0, erf::<true>, erf_f64);
+        worst("erf fma", 1.0, erf::<true>, vramlab_ir::eval::erf);
     }
 
     #[test]
@@ -530,23 +495,5 @@ mod tests {
             }
         }
         println!("pow: {worst:.3} ulp");
-    }
-
-    #[test]
-    fn erf_in_f64_has_its_known_values() {
-        // Tables of the error function to 16 digits.
-        for (x, exact) in [
-            (0.1, 0.112_462_916_018_284_9),
-            (0.5, 0.520_499_877_813_046_5),
-            (1.0, 0.842_700_792_949_714_9),
-            (2.0, 0.995_322_265_018_952_7),
-            (2.6, 0.999_763_965_583_470_7),
-            (3.5, 0.999_999_256_901_627_7),
-        ] {
-            assert!((erf_f64(x) - exact).abs() < 4e-16, "erf({x}) = {}", erf_f64(x));
-            assert_eq!(erf_f64(-x), -erf_f64(x));
-        }
-        assert_eq!(erf_f64(f64::INFINITY), 1.0);
-        assert!(erf_f64(f64::NAN).is_nan());
     }
 }

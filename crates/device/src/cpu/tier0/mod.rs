@@ -5,7 +5,9 @@
 //! the oracle for code generators.
 
 mod access;
+mod columns;
 mod decode;
+mod dot;
 mod frame;
 mod lanes;
 pub(crate) mod math;
@@ -37,6 +39,8 @@ pub(super) struct Prepared {
 #[derive(Debug)]
 enum Decoded {
     Rows(rows::Rows),
+    Columns(columns::Columns),
+    Dot(dot::Dot),
 }
 
 /// What every body needs for a run.
@@ -50,12 +54,8 @@ impl Prepared {
     pub fn new(kernel: &Kernel, isa: Isa) -> Result<Prepared, LaunchError> {
         let body = match &kernel.body {
             Body::Rows(image) => Decoded::Rows(rows::Rows::new(kernel, image, isa)?),
-            Body::Columns(_) | Body::Dot(_) => {
-                return Err(LaunchError::Unsupported {
-                    kernel: kernel.name.clone(),
-                    what: "column reductions and dots".to_owned(),
-                });
-            }
+            Body::Columns(image) => Decoded::Columns(columns::Columns::new(kernel, image, isa)?),
+            Body::Dot(image) => Decoded::Dot(dot::Dot::new(kernel, image, isa)?),
         };
         Ok(Prepared { name: kernel.name.clone(), buffers: kernel.buffers.len(), body })
     }
@@ -73,12 +73,16 @@ impl Prepared {
         let ready = Ready { kernel: &self.name, pool, cancel };
         match &self.body {
             Decoded::Rows(rows) => rows.run(&ready, buffers),
+            Decoded::Columns(columns) => columns.run(&ready, buffers),
+            Decoded::Dot(dot) => dot.run(&ready, buffers),
         }
     }
 
     pub fn code_bytes(&self) -> u64 {
         let bytes = match &self.body {
             Decoded::Rows(rows) => rows.code_bytes(),
+            Decoded::Columns(columns) => columns.code_bytes(),
+            Decoded::Dot(dot) => dot.code_bytes(),
         };
         (bytes + size_of::<Prepared>()) as u64
     }
@@ -86,6 +90,8 @@ impl Prepared {
     pub fn host_scratch_bytes(&self) -> u64 {
         let bytes = match &self.body {
             Decoded::Rows(rows) => rows.scratch_bytes(),
+            Decoded::Columns(columns) => columns.scratch_bytes(),
+            Decoded::Dot(dot) => dot.scratch_bytes(),
         };
         bytes as u64
     }
@@ -121,6 +127,31 @@ fn bind_all(
         }),
     };
     Ok(bound)
+}
+
+/// Runs tasks with a frame each: on the pool, or one after the other on one frame.
+fn each<F>(
+    ready: &Ready,
+    parallel: bool,
+    tasks: usize,
+    frame: impl Fn() -> F + Sync,
+    work: impl Fn(&mut F, usize) + Sync,
+) {
+    if parallel && ready.pool.threads() > 1 && tasks > 1 {
+        ready.pool.run(tasks, &|task| {
+            if !ready.cancel.load(Ordering::Relaxed) {
+                work(&mut frame(), task);
+            }
+        });
+        return;
+    }
+    let mut frame = frame();
+    for task in 0..tasks {
+        if ready.cancel.load(Ordering::Relaxed) {
+            return;
+        }
+        work(&mut frame, task);
+    }
 }
 
 fn cancelled(cancel: &AtomicBool) -> Result<(), LaunchError> {

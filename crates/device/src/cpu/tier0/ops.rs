@@ -292,7 +292,7 @@ float_functions!(
         tan = f64::tan,
         tanh = f64::tanh
     ],
-    math::erf_f64,
+    vramlab_ir::eval::erf,
     [f64::INFINITY, f64::sin, f64::cos, f64::tan]
 );
 

@@ -6,7 +6,7 @@
 use super::access::{self, Nest, Place};
 use super::decode::{Decoder, Drain, SlotId, StageProgram};
 use super::frame::{Bound, Frame, Layout, Tile};
-use super::lanes::{BLOCK, Operand};
+use super::lanes::{BLOCK, CHUNK, Operand};
 use super::reduce::{LANES_BYTES, PIECE, Partial, Reducer, tree};
 use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
@@ -15,11 +15,11 @@ use crate::cpu::pool::Pool;
 use crate::cpu::space::DevicePtr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vramlab_ir::Kernel;
-use vramlab_ir::kernel::{LoopInst, Per, RowLoop};
+use vramlab_ir::kernel::{LoopInst, Per, RowLoop, Sink, Stage};
+use vramlab_ir::{Inst, Kernel};
 
 /// Rows up to this length share blocks.
-const SHORT: usize = 128;
+pub(super) const SHORT: usize = 128;
 /// Elements of one task.
 const TASK: usize = 64 * 1024;
 
@@ -51,10 +51,17 @@ impl Rows {
             .collect();
         let accesses: Vec<_> = image.reads.iter().chain(&image.writes).collect();
         let (nest, mut reads) = access::simplify(&extents, &accesses, &keep, flat);
+        if image.columns == 0 {
+            for (i, place) in reads.iter_mut().enumerate() {
+                if touched_by_row(image, i) {
+                    place.span = access::span_of_rows(place, &nest);
+                }
+            }
+        }
         let writes = reads.split_off(image.reads.len());
         let last = nest.outer[nest.outer.len() - 1];
         let short = (1..=SHORT).contains(&nest.columns) && last > 1;
-        let tile_rows = if short { (BLOCK / nest.columns).min(last) } else { 1 };
+        let tile_rows = if short { rows_of_tile(nest.columns, last) } else { 1 };
         let write_types: Vec<_> = writes.iter().map(|place| place.dtype).collect();
         let mut decoder =
             Decoder::new(&kernel.name, isa, &nest, &mut reads, &write_types, tile_rows);
@@ -106,15 +113,17 @@ impl Rows {
             return Ok(());
         }
         let run = Run { rows: self, bound, cancel: ready.cancel };
-        let pool = (self.cost > super::PARALLEL_NS).then_some(ready.pool);
         if self.tile_rows > 1 {
-            run.short(pool);
+            run.short(ready);
         } else if self.is_flat() {
-            run.map(pool);
-        } else if pool.is_some_and(|pool| rows < pool.threads() && self.nest.columns > 2 * PIECE) {
+            run.map(ready);
+        } else if self.cost > super::PARALLEL_NS
+            && rows < ready.pool.threads()
+            && self.nest.columns > 2 * PIECE
+        {
             run.shared_rows(ready.pool);
         } else {
-            run.long(pool);
+            run.long(ready);
         }
         cancelled(ready.cancel)
     }
@@ -145,15 +154,34 @@ impl Rows {
     }
 }
 
-fn is_map(stage: &vramlab_ir::kernel::Stage) -> bool {
-    let store =
-        |sink: &vramlab_ir::kernel::Sink| matches!(sink, vramlab_ir::kernel::Sink::Store { .. });
+fn is_map(stage: &Stage) -> bool {
+    let store = |sink: &Sink| matches!(sink, Sink::Store { .. });
     stage.per == Per::Columns && stage.sinks.iter().all(store)
+}
+
+/// Whether a stage that runs once a row reads or writes access `index`, counted over reads, then writes.
+fn touched_by_row(image: &RowLoop, index: usize) -> bool {
+    let reads = |inst: &LoopInst| match inst {
+        LoopInst::Scalar(Inst::Input { input, .. }) => *input as usize == index,
+        LoopInst::Gather { read, .. } => *read as usize == index,
+        _ => false,
+    };
+    let writes = |sink: &Sink| matches!(sink, Sink::Store { write, .. } if *write as usize + image.reads.len() == index);
+    let touches = |stage: &Stage| stage.insts.iter().any(reads) || stage.sinks.iter().any(writes);
+    image.stages.iter().any(|stage| stage.per == Per::Row && touches(stage))
+}
+
+/// Rows of `columns` that are worked on at once: as many as fill a block, in whole chunks where that is possible.
+pub(super) fn rows_of_tile(columns: usize, rows: usize) -> usize {
+    let most = BLOCK / columns;
+    let in_chunks = CHUNK >> columns.trailing_zeros().min(CHUNK.trailing_zeros());
+    let even = most / in_chunks * in_chunks;
+    (if even > 0 { even } else { most }).min(rows)
 }
 
 /// Whether some instruction asks for the coordinate along `axis`.
 pub(super) fn asks_for(insts: &[LoopInst], axis: usize) -> bool {
-    let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(vramlab_ir::Inst::Index { axis: a }) if *a as usize == axis);
+    let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(Inst::Index { axis: a }) if *a as usize == axis);
     insts.iter().any(asks)
 }
 
@@ -170,28 +198,13 @@ impl Run<'_> {
         Frame::new(&rows.layout, &rows.reads, &rows.writes, &self.bound, extra)
     }
 
-    /// Runs tasks with a frame each: on the pool, or one after the other on one frame.
-    fn tasks(&self, pool: Option<&Pool>, tasks: usize, work: impl Fn(&mut Frame, usize) + Sync) {
-        match pool {
-            Some(pool) => pool.run(tasks, &|task| {
-                if !self.cancel.load(Ordering::Relaxed) {
-                    work(&mut self.frame(), task);
-                }
-            }),
-            None => {
-                let mut frame = self.frame();
-                for task in 0..tasks {
-                    if self.cancel.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    work(&mut frame, task);
-                }
-            }
-        }
+    fn tasks(&self, ready: &Ready, tasks: usize, work: impl Fn(&mut Frame, usize) + Sync) {
+        let parallel = self.rows.cost > super::PARALLEL_NS;
+        super::each(ready, parallel, tasks, || self.frame(), work);
     }
 
     /// Maps: columns are cut at will.
-    fn map(&self, pool: Option<&Pool>) {
+    fn map(&self, ready: &Ready) {
         let Rows { nest, stages, .. } = self.rows;
         let rows: usize = nest.outer.iter().product();
         let columns = nest.columns;
@@ -200,7 +213,7 @@ impl Run<'_> {
         }
         let pieces = columns.div_ceil(TASK);
         let grouped = (TASK / columns).clamp(1, rows);
-        self.tasks(pool, rows.div_ceil(grouped) * pieces, |frame, task| {
+        self.tasks(ready, rows.div_ceil(grouped) * pieces, |frame, task| {
             let (group, piece) = (task / pieces, task % pieces);
             let from = piece * TASK;
             for row in group * grouped..((group + 1) * grouped).min(rows) {
@@ -216,11 +229,11 @@ impl Run<'_> {
     }
 
     /// Rows one after the other, each on one thread.
-    fn long(&self, pool: Option<&Pool>) {
+    fn long(&self, ready: &Ready) {
         let nest = &self.rows.nest;
         let rows: usize = nest.outer.iter().product();
         let grouped = (TASK / nest.columns.max(1)).clamp(1, rows);
-        self.tasks(pool, rows.div_ceil(grouped), |frame, task| {
+        self.tasks(ready, rows.div_ceil(grouped), |frame, task| {
             let kept = self.kept_in(frame.extra());
             for row in task * grouped..((task + 1) * grouped).min(rows) {
                 frame.go_to_row(row, &nest.outer);
@@ -266,6 +279,9 @@ impl Run<'_> {
     /// Begins a stage at the frame's row.
     fn enter(&self, frame: &mut Frame, stage: &StageProgram) {
         let columns = self.rows.nest.columns.min(BLOCK);
+        if columns == 0 && stage.per == Per::Columns {
+            return;
+        }
         frame.set_tile(stage.per, Tile { rows: 1, columns, first_column: 0 });
         frame.run(&stage.tile);
     }
@@ -412,13 +428,13 @@ impl Run<'_> {
     }
 
     /// Short rows, as many at once as fill a block.
-    fn short(&self, pool: Option<&Pool>) {
+    fn short(&self, ready: &Ready) {
         let Rows { nest, tile_rows, .. } = self.rows;
         let last = nest.outer[nest.outer.len() - 1];
         let before: usize = nest.outer[..nest.outer.len() - 1].iter().product();
         let tiles = last.div_ceil(*tile_rows);
         let grouped = TASK / BLOCK;
-        self.tasks(pool, (before * tiles).div_ceil(grouped), |frame, task| {
+        self.tasks(ready, (before * tiles).div_ceil(grouped), |frame, task| {
             for tile in task * grouped..((task + 1) * grouped).min(before * tiles) {
                 let first = tile % tiles * tile_rows;
                 frame.go_to_row(tile / tiles * last + first, &nest.outer);

@@ -1,0 +1,6 @@
+//! Kernel images on the CPU device, held to their meaning.
+
+mod ops;
+mod random;
+mod smoke;
+mod support;
