@@ -62,7 +62,9 @@ impl Context {
     pub fn new(config: Config) -> Result<Arc<Context>, String> {
         let (backend, driver) = Backend::open(&config)?;
         let capacity = driver.figures().total;
-        let heap = Heap::new(driver, config.mode);
+        let mut heap = Heap::new(driver, config.mode);
+        let mode = heap.mode().clone();
+        heap.supports(&mode).map_err(|error| error.to_string())?;
         let state = State {
             heap,
             buffers: Buffers::default(),
@@ -395,8 +397,10 @@ impl Engine for Context {
     }
 
     fn synchronize(&self) {
-        // Kernels have run when their call returns; whoever holds the lock is the one that still runs.
-        drop(self.lock());
+        // Kernels have run when their call returns; whoever holds the lock is the one that still runs. A pool that
+        // orders by streams may now reuse what was freed.
+        let now_ns = self.clock.now();
+        self.lock().heap.synchronize(now_ns);
     }
 
     fn clear_caches(&self) -> (u64, u64) {

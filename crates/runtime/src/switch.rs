@@ -82,6 +82,7 @@ impl Context {
     pub fn switch(&self, to: &ModeSpec, policy: Policy) -> Result<SwitchReport, String> {
         let now_ns = self.clock.now();
         let mut state = self.lock();
+        state.heap.supports(to).map_err(|error| error.to_string())?;
         let plan = switch::plan(&state.heap, to, policy);
         let pool_before = state.heap.stats().pool_bytes;
         if state.heap.mode() == to {

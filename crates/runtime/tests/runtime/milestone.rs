@@ -142,6 +142,40 @@ fn a_raised_interrupt_stops_the_next_call_and_keeps_every_array() {
     lab.check();
 }
 
+/// From another thread, at any moment: the call that runs then says so, and its arguments are whole.
+#[test]
+fn an_interrupt_within_a_run_leaves_every_array_whole() {
+    let lab = cpu(64 * MIB, "ondemand");
+    let n = 1 << 20;
+    let mut x = lab.full(&[n], 0.5);
+    let chain = chain(&[n]);
+    let halve = func("halve", &[f32s(&[n])], |build, params| {
+        let half = build.full(&[], 0.5);
+        vec![build.binary("mul", params[0], half)]
+    });
+    let flag = lab.context.interrupt_flag();
+    let raiser = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let mut value = 0.5f32;
+    loop {
+        match lab.jit(&chain, &[Argument::Borrowed(x)]) {
+            Ok(results) => lab.drop(results[0]),
+            Err(fault) => break assert_eq!(fault.kind, FaultKind::Interrupted),
+        }
+        match lab.jit(&halve, &[Argument::Donated(x)]) {
+            Ok(results) => (x, value) = (results[0], value * 0.5),
+            Err(fault) => break assert_eq!(fault.kind, FaultKind::Interrupted),
+        }
+    }
+    raiser.join().expect("it only sleeps");
+    lab.context.clear_interrupt();
+    lab.expect(x, &vec![value; n]);
+    assert_eq!(lab.requested(), 4 * n as u64, "what the stopped call had allocated went back");
+    lab.check();
+}
+
 #[test]
 fn the_dry_device_has_figures_and_no_data() {
     let lab = dry(80 * GIB, "preallocate");

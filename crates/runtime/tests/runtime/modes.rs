@@ -182,6 +182,17 @@ fn limit_thirds_pass() {
     }
 }
 
+/// `limit-trim-retry`: the pool gives its cache back by itself and the call passes.
+#[test]
+fn limit_trim_retry_passes_in_caching() {
+    let lab = dry(GIB, "caching");
+    let array = lab.bytes(512 * MIB);
+    lab.drop(array);
+    lab.bytes(768 * MIB);
+    assert_eq!(lab.requested(), 768 * MIB);
+    lab.check();
+}
+
 fn limit_thirds(lab: &Lab) {
     let _a = lab.bytes(3 * GIB);
     let b = lab.bytes(3 * GIB);

@@ -144,7 +144,12 @@ fn plan_adam_needs_no_temporaries() {
 
 #[test]
 fn plan_measured_equals_planned() {
-    let lab = dry(64 * MIB, "ondemand");
+    for (lab, _) in labs() {
+        measured_equals_planned(&lab);
+    }
+}
+
+fn measured_equals_planned(lab: &Lab) {
     let n = 16 * KIB as usize;
     let matmul = func("mlp", &[f32s(&[32, 64]), f32s(&[64, 48]), f32s(&[48, 16])], |build, all| {
         let dot = |build: &mut Build, a: Value, b: Value| {
@@ -203,8 +208,12 @@ fn plan_measured_equals_planned() {
 
 #[test]
 fn plan_unrolled_holds_two_of_sixteen() {
-    let lab = dry(GIB, "ondemand");
-    let n = 1_000_000;
+    for (lab, n) in [(dry(GIB, "ondemand"), 1_000_000), (cpu(64 * MIB, "ondemand"), 10_000)] {
+        unrolled(&lab, n);
+    }
+}
+
+fn unrolled(lab: &Lab, n: usize) {
     // Sixteen matrix products, each used once by the running sum: products cannot be fused away.
     let func = func("unrolled", &[f32s(&[n, 4]), f32s(&[4, 4])], |build, all| {
         let ints = |axes: &[i64]| vramlab_ir::Param::Ints(axes.to_vec());
@@ -233,6 +242,16 @@ fn plan_unrolled_holds_two_of_sixteen() {
     let analysis = lab.context.explain(executable).expect("an entry").analysis;
     let one = n as u64 * 16;
     assert!(analysis.temp_size_in_bytes <= 2 * one + 64 * KIB, "{analysis:?}");
+    let arguments = [lab.full(&[n, 4], 0.01), lab.full(&[4, 4], 0.01)].map(Argument::Borrowed);
+    let total = lab.jit(&func, &arguments).expect("it fits")[0];
+    let measured = lab.context.explain(executable).expect("an entry").measured_peak_bytes;
+    assert_eq!(measured, Some(analysis.peak_memory_in_bytes));
+    if !lab.context.is_dry() {
+        let one = |factor: f64| (0.01 * 0.01 * 4.0 * factor).tanh() * n as f64 * 4.0;
+        let expected: f64 = (1..=16).map(|i| one(f64::from(i))).sum();
+        let total = f64::from(lab.values(total)[0]);
+        assert!((total / expected - 1.0).abs() < 1e-3, "{total} and not {expected}");
+    }
 }
 
 #[test]
