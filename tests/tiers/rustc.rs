@@ -34,7 +34,7 @@ fn libraries() -> Result<Libraries, String> {
             .current_dir(env!("CARGO_MANIFEST_DIR")),
     )?;
     let find = |name: &str| -> Result<PathBuf, String> {
-        let artifacts = text.lines().filter_map(|line| {
+        let mut artifacts = text.lines().filter_map(|line| {
             let message: serde_json::Value = serde_json::from_str(line).ok()?;
             let is_library = message["target"]["name"] == name
                 && message["profile"]["test"] == false
@@ -46,7 +46,7 @@ fn libraries() -> Result<Libraries, String> {
                 .find(|file| file.ends_with(".rlib"))
                 .map(PathBuf::from)
         });
-        artifacts.last().ok_or_else(|| format!("cargo built no {name}"))
+        artifacts.next_back().ok_or_else(|| format!("cargo built no {name}"))
     };
     let (array, runtime) = (find("vramlab_array")?, find("vramlab_runtime")?);
     let dependencies = array.parent().expect("a file stands in a folder").to_path_buf();
