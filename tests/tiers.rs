@@ -8,6 +8,8 @@
 mod corpus;
 mod instant;
 mod program;
+mod random;
+mod random_types;
 mod rustc;
 
 use corpus::Source;
@@ -25,7 +27,7 @@ fn the_corpus_is_as_large_as_promised() {
 
 #[test]
 fn right_cells_run_under_rustc() {
-    let outputs = rustc::run(&corpus::right()).unwrap_or_else(|error| panic!("{error}"));
+    let outputs = rustc::run("right", &corpus::right()).unwrap_or_else(|error| panic!("{error}"));
     let wrong: Vec<String> = corpus::right()
         .iter()
         .filter_map(|source| match (&outputs[&source.name].fault, source.faults) {
@@ -55,7 +57,7 @@ fn wrong_cells_are_refused_by_rustc_under_their_code() {
 
 #[test]
 fn right_cells_print_the_same_in_the_instant_tier() {
-    let outputs = rustc::run(&corpus::right()).unwrap_or_else(|error| panic!("{error}"));
+    let outputs = rustc::run("right", &corpus::right()).unwrap_or_else(|error| panic!("{error}"));
     let differs = |source: &Source| -> Option<String> {
         let (rustc, instant) = (&outputs[&source.name], instant::run(source));
         (*rustc != instant).then(|| format!("{}: {}", source.name, difference(rustc, &instant)))
@@ -82,6 +84,46 @@ fn wrong_cells_are_refused_by_the_instant_tier_under_their_code() {
     };
     report("wrong files are not refused as rustc does", &in_parallel(&corpus::wrong(), check));
 }
+
+#[test]
+fn random_owners_are_judged_alike_and_print_the_same() {
+    compare("owners", (0..RANDOM_BODIES).map(random::body).collect());
+}
+
+#[test]
+fn random_types_are_judged_alike_and_print_the_same() {
+    compare("types", (0..RANDOM_BODIES).map(random_types::body).collect());
+}
+
+fn compare(name: &str, bodies: Vec<Source>) {
+    let judged = rustc::codes_of_all(name, &bodies).unwrap_or_else(|error| panic!("{error}"));
+    let accepted: Vec<Source> = bodies
+        .iter()
+        .zip(&judged)
+        .filter(|(_, codes)| codes.is_empty())
+        .map(|(body, _)| body.clone())
+        .collect();
+    let printed =
+        rustc::run(&format!("{name}_run"), &accepted).unwrap_or_else(|error| panic!("{error}"));
+    let expected: Vec<Source> = bodies
+        .into_iter()
+        .zip(judged)
+        .map(|(body, codes)| Source { expect: codes, ..body })
+        .collect();
+    let differs = |body: &Source| -> Option<String> {
+        let why = match printed.get(&body.name) {
+            Some(rustc) => {
+                let instant = instant::run(body);
+                (*rustc != instant).then(|| difference(rustc, &instant))
+            }
+            None => instant::refuse(body).err(),
+        };
+        why.map(|why| format!("{}: {why}\n{}", body.name, body.cells[0]))
+    };
+    report("random bodies are judged otherwise", &in_parallel(&expected, differs));
+}
+
+const RANDOM_BODIES: u64 = 400;
 
 /// Two at a time: rustc runs are processes, and this is one test of many.
 fn in_parallel(

@@ -68,6 +68,17 @@ pub fn alone(source: &Source) -> String {
     format!("{HEAD}{SHOWING}{text}")
 }
 
+/// A library of all files, to be checked and not run, and the line on which each file begins.
+pub fn together(sources: &[Source]) -> Result<(String, Vec<usize>), String> {
+    let mut text = format!("{HEAD}{SHOWING}");
+    let mut starts = Vec::new();
+    for source in sources {
+        starts.push(text.lines().count() + 1);
+        text.push_str(&function(source)?);
+    }
+    Ok((text, starts))
+}
+
 /// One file as a function. Each cell opens a block that reaches to the end, so that session
 /// variables stay in scope and a `fn` of a later cell takes the place of an earlier one.
 fn function(source: &Source) -> Result<String, String> {

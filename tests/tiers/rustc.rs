@@ -105,12 +105,12 @@ fn kept(
 }
 
 /// Runs every file as one program: what each printed.
-pub fn run(sources: &[Source]) -> Result<BTreeMap<String, Output>, String> {
+pub fn run(name: &str, sources: &[Source]) -> Result<BTreeMap<String, Output>, String> {
     let libraries = LIBRARIES.as_ref()?;
-    let text = kept("right", &program::whole(sources)?, libraries, |path| {
+    let text = kept(name, &program::whole(sources)?, libraries, |path| {
         let binary = path.with_extension("bin");
         let mut compile = rustc(libraries);
-        compile.args(["--crate-name", "right", "-C", "debug-assertions=on", "-o"]);
+        compile.args(["--crate-name", name, "-C", "debug-assertions=on", "-o"]);
         output(compile.arg(&binary).arg(path))?;
         output(&mut Command::new(&binary))
     })?;
@@ -130,30 +130,53 @@ fn part(text: &str) -> (String, Output) {
 
 /// The codes of the errors that rustc finds in a file; `none` for an error without a code.
 pub fn codes(source: &Source) -> Result<BTreeSet<String>, String> {
+    let found = check(&source.name, &program::alone(source))?;
+    Ok(found.into_iter().map(|(_, code)| code).collect())
+}
+
+/// The same of many files at once, whose errors must be of one stage.
+pub fn codes_of_all(name: &str, sources: &[Source]) -> Result<Vec<BTreeSet<String>>, String> {
+    let (text, starts) = program::together(sources)?;
+    let mut codes = vec![BTreeSet::new(); sources.len()];
+    for (line, code) in check(name, &text)? {
+        let at = starts.partition_point(|start| *start <= line);
+        codes[at.checked_sub(1).ok_or("an error before the first file")?].insert(code);
+    }
+    Ok(codes)
+}
+
+/// Line and code of each error.
+fn check(name: &str, program: &str) -> Result<Vec<(usize, String)>, String> {
     let libraries = LIBRARIES.as_ref()?;
-    let text = kept(&source.name, &program::alone(source), libraries, |path| {
+    let text = kept(name, program, libraries, |path| {
         let mut check = rustc(libraries);
         check
             .args(["--crate-type", "lib", "--emit", "metadata", "--error-format", "json"])
-            .args(["--crate-name", &source.name, "-o"])
+            .args(["--crate-name", name, "-o"])
             .arg(path.with_extension("rmeta"))
             .arg(path);
         let output = check.output().map_err(|error| format!("{check:?}: {error}"))?;
-        Ok(String::from_utf8_lossy(&output.stderr).lines().filter_map(code).collect())
+        Ok(String::from_utf8_lossy(&output.stderr).lines().filter_map(error).collect())
     })?;
-    Ok(text.lines().map(str::to_string).collect())
+    let pair = |line: &str| {
+        let (at, code) = line.split_once(' ')?;
+        Some((at.parse().ok()?, code.to_string()))
+    };
+    Ok(text.lines().filter_map(pair).collect())
 }
 
-fn code(line: &str) -> Option<String> {
+/// `17 E0382` of a message that is an error.
+fn error(line: &str) -> Option<String> {
     let message: serde_json::Value = serde_json::from_str(line).ok()?;
     if message["level"] != "error" {
         return None;
     }
     let words = message["message"].as_str()?;
-    let summary = words.starts_with("aborting due to") || words.starts_with("could not compile");
-    match message["code"]["code"].as_str() {
-        Some(code) => Some(format!("{code}\n")),
-        None if summary => None,
-        None => Some("none\n".to_string()),
+    if words.starts_with("aborting due to") {
+        return None;
     }
+    let code = message["code"]["code"].as_str().unwrap_or("none");
+    let primary = message["spans"].as_array()?.iter().find(|span| span["is_primary"] == true);
+    let at = primary.and_then(|span| span["line_start"].as_u64()).unwrap_or(0);
+    Some(format!("{at} {code}\n"))
 }
