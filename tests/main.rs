@@ -1,5 +1,6 @@
 //! One test binary for what crosses crates.
 
+mod engine;
 mod filetests;
 mod programs;
 mod tidy;

@@ -42,7 +42,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 200_000, explain: true }
+        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 20_000, explain: true }
     }
 }
 

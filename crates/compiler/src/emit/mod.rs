@@ -8,7 +8,7 @@ mod scalar;
 use crate::Options;
 use crate::form::{Form, StartSource};
 use crate::fuse::{Group, GroupKind, Source};
-use crate::graph::{Graph, Kind, NodeId};
+use crate::graph::{Graph, NodeId};
 use scalar::Insts;
 use vramlab_ir::kernel::{Access, Body, LoopInst, Start};
 use vramlab_ir::{Inst, Kernel, Reg};
@@ -164,14 +164,11 @@ impl<'a> Emitter<'a> {
         let root = &group.roots[root];
         let slot = self.slots[root.node.index()];
         self.write_slots.push(slot);
-        let node = group.requests[root.request as usize].node;
-        let written = self.graph.ty(node).bytes().min(self.graph.ty(root.node).bytes());
-        self.bytes_written += match self.graph.node(root.node).kind {
-            Kind::Pad { .. } if group.points() == self.graph.elements(root.node) => {
-                self.graph.ty(root.node).bytes()
-            }
-            _ => written,
-        };
+        // A loop may write a part of an array (one operand of a concatenation), or less often than it runs (a
+        // reduction), and more than its operand has (a broadcast).
+        let whole = self.graph.ty(root.node);
+        let written = group.points() as u64 * whole.dtype.size() as u64;
+        self.bytes_written += written.min(whole.bytes());
         let buffer = self.buffer(slot);
         self.access(root.node, buffer, &root.write)
     }

@@ -7,6 +7,7 @@
 
 mod in_place;
 mod pack;
+mod search;
 
 pub(crate) use in_place::in_place;
 pub use pack::{Buffer, Packing, pack};

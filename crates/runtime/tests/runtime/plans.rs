@@ -13,11 +13,14 @@ fn labs() -> [(Lab, u64); 2] {
 fn plan_chain_eager_as_free_functions_peaks_at_three() {
     for (lab, unit) in labs() {
         let x = lab.bytes(64 * unit);
+        let before = lab.context.work();
         let peak = lab.peak(|| {
             let first = lab.op(SEVEN[0], &[x]);
             SEVEN[1..].iter().fold(first, |x, name| lab.take(name, x));
         });
         assert_eq!(peak, 192 * unit);
+        let work = lab.context.work().since(before);
+        assert_eq!((work.kernels, work.bytes_read + work.bytes_written), (7, 896 * unit));
     }
 }
 
@@ -45,7 +48,8 @@ fn plan_chain_jitted_peaks_at_two_and_moved_at_one() {
             lab.jit(&chain(&dims), &[Argument::Borrowed(x)]).map(|y| lab.drop(y[0])).expect("fits");
         });
         assert_eq!(peak, 128 * unit);
-        assert_eq!(lab.context.work().since(before).kernels, 1);
+        let work = lab.context.work().since(before);
+        assert_eq!((work.kernels, work.bytes_read + work.bytes_written), (1, 128 * unit));
         let executable = lab.compile(&chain(&dims), &[false], CompileKind::Jit);
         let explanation = lab.context.explain(executable).expect("an entry");
         assert_eq!(explanation.analysis.temp_size_in_bytes, 0);
@@ -58,6 +62,20 @@ fn plan_chain_jitted_peaks_at_two_and_moved_at_one() {
         assert_eq!(peak, 64 * unit);
         lab.check();
     }
+}
+
+/// Traffic is what a kernel writes, not what its operand holds.
+#[test]
+fn a_broadcast_scalar_counts_the_whole_result() {
+    let lab = dry(GIB, "platform");
+    let scalar = vramlab_ir::Type::new(vramlab_ir::DType::F32, []);
+    let shape = vramlab_ir::Param::Shape([2560, 1024].into());
+    let filled = func("full", &[scalar], |build, all| {
+        vec![build.op("broadcast", vramlab_ir::Params::new().with("shape", shape), all)]
+    });
+    let value = vramlab_ir::Literal::from_f64(vramlab_ir::DType::F32, 1.0);
+    lab.jit(&filled, &[Argument::Scalar(value)]).expect("it fits");
+    assert_eq!(lab.context.work().bytes_written, 10 * MIB);
 }
 
 #[test]
