@@ -4,11 +4,11 @@
 //! again stays computed again. Dead values need no pass: fusion only visits what a result asks for.
 
 use crate::algebra::{self, Known};
-use crate::form::{Form, dense_strides, locate};
+use crate::form::{Axes, Form, broadcast_strides, locate};
 use crate::graph::{Graph, Kind, Node, NodeId};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use vramlab_ir::{Inst, Literal, Reg, ScalarProgram};
+use vramlab_ir::{Inst, Literal, ReduceKind, Reg, ScalarProgram, Type};
 
 /// The graph with every node in its simplest form.
 pub(crate) fn simplify(graph: Graph) -> Graph {
@@ -51,6 +51,10 @@ impl Simplifier {
                 self.view(offset, strides, node)
             }
             Kind::Reshape => self.reshape(node),
+            Kind::Reduce { kind, outer, reduced, inner: 1 } => {
+                let (kind, outer, reduced) = (*kind, *outer, *reduced);
+                self.reduce(kind, outer, reduced, node)
+            }
             Kind::Param(_) | Kind::Barrier => self.push(node),
             _ => self.intern(node),
         }
@@ -104,14 +108,7 @@ impl Simplifier {
         if shape == node.ty.shape {
             return operand;
         }
-        let weights = dense_strides(&shape);
-        let missing = node.ty.shape.rank() - shape.rank();
-        let strides = (0..node.ty.shape.rank())
-            .map(|axis| match axis.checked_sub(missing) {
-                Some(own) if shape[own] > 1 => weights[own],
-                _ => 0,
-            })
-            .collect();
+        let strides = broadcast_strides(&shape, &node.ty.shape);
         let node = Node { kind: Kind::Reshape, inputs: vec![operand], ..node };
         self.view(0, strides, node)
     }
@@ -160,11 +157,81 @@ impl Simplifier {
         self.intern(Node { inputs: vec![base], ..node })
     }
 
+    /// A reduction over several axes at once whose operand broadcasts along one of them falls into
+    /// two, so that both loops follow the operand's axes and it need not be stored.
+    fn reduce(&mut self, kind: ReduceKind, outer: usize, reduced: usize, node: Node) -> NodeId {
+        let positions = matches!(kind, ReduceKind::ArgMax | ReduceKind::ArgMin);
+        let Some(inner) = self.boundary(node.inputs[0], reduced).filter(|_| !positions) else {
+            return self.intern(node);
+        };
+        let part = reduced / inner;
+        let (first, second) = match inner >= SHORT {
+            true => (
+                Kind::Reduce { kind, outer: outer * part, reduced: inner, inner: 1 },
+                Kind::Reduce { kind, outer, reduced: part, inner: 1 },
+            ),
+            false => (
+                Kind::Reduce { kind, outer, reduced: part, inner },
+                Kind::Reduce { kind, outer, reduced: inner, inner: 1 },
+            ),
+        };
+        let left = outer * if inner >= SHORT { part } else { inner };
+        let ty = Type::new(node.ty.dtype, [left]);
+        let inputs = node.inputs.clone();
+        let first = self.intern(Node { kind: first, inputs, ty, op: node.op });
+        self.intern(Node { kind: second, inputs: vec![first], ..node })
+    }
+
+    /// The extent of the innermost axes that maps below `id` walk as one, when it is a proper part
+    /// of `reduced`.
+    fn boundary(&self, id: NodeId, reduced: usize) -> Option<usize> {
+        let total = self.graph.elements(id);
+        let mut best = None;
+        let mut pending = vec![id];
+        for _ in 0..LOOKED_AT {
+            let Some(id) = pending.pop() else { break };
+            let node = self.graph.node(id);
+            let strides: Vec<Vec<isize>> = match &node.kind {
+                Kind::Map(_) => {
+                    let shape = |&i: &NodeId| &self.graph.ty(i).shape;
+                    let whole = |i: &&NodeId| self.graph.elements(**i) == total;
+                    pending.extend(node.inputs.iter().filter(whole));
+                    // A gathered operand has a shape of its own.
+                    let differ = node.inputs.iter().map(shape).filter(|s| {
+                        **s != node.ty.shape
+                            && s.broadcast(&node.ty.shape).as_ref() == Some(&node.ty.shape)
+                    });
+                    differ.map(|s| broadcast_strides(s, &node.ty.shape)).collect()
+                }
+                Kind::View { strides, .. } => vec![strides.clone()],
+                Kind::Reshape | Kind::Barrier => {
+                    pending.push(node.inputs[0]);
+                    continue;
+                }
+                _ => continue,
+            };
+            if strides.is_empty() {
+                continue;
+            }
+            let axes = Axes::joined(&node.ty.shape, &strides);
+            let inner = axes.extents.last().copied().unwrap_or(1);
+            if inner > 1 && inner < reduced && reduced.is_multiple_of(inner) {
+                best = Some(best.map_or(inner, |b: usize| b.min(inner)));
+            }
+        }
+        best
+    }
+
     fn fill(&mut self, value: Literal, node: Node) -> NodeId {
         let kind = Kind::Map(ScalarProgram::constant(value));
         self.intern(Node { kind, inputs: Vec::new(), ..node })
     }
 }
+
+/// Rows shorter than this are reduced side by side instead.
+const SHORT: usize = 16;
+/// How many maps below a reduction are looked at.
+const LOOKED_AT: usize = 32;
 
 enum Mapped {
     Same,

@@ -8,7 +8,7 @@ mod scalar;
 use crate::Options;
 use crate::form::{Form, StartSource};
 use crate::fuse::{Group, GroupKind, Source};
-use crate::graph::{Graph, NodeId};
+use crate::graph::{Graph, Kind, NodeId};
 use scalar::Insts;
 use vramlab_ir::kernel::{Access, Body, LoopInst, Start};
 use vramlab_ir::{Inst, Kernel, Reg};
@@ -35,8 +35,10 @@ pub(crate) struct Draft {
 
 /// Writes one group out; `slots` gives the slot of every stored node.
 pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &Options) -> Draft {
-    if group.kind == GroupKind::Map {
-        order_dims(group);
+    match group.kind {
+        GroupKind::Map => order_dims(group),
+        GroupKind::Rows => reduce_across(graph, group),
+        GroupKind::Columns | GroupKind::Dot => {}
     }
     let mut emitter = Emitter::new(graph, group, slots);
     let body = match group.kind {
@@ -65,6 +67,29 @@ fn order_dims(group: &mut Group) {
         group.split(rank - 2, block);
     }
     group.swap_last();
+}
+
+/// Many rows of a few columns that are only reduced: all rows side by side are the columns of a
+/// reduction over the other dimension.
+fn reduce_across(graph: &Graph, group: &mut Group) {
+    let [.., rows, columns] = group.dims[..] else { return };
+    if columns >= 16 || rows < 4 * columns {
+        return;
+    }
+    let reduction = |source: Source| match source {
+        Source::Item(item) => {
+            let node = group.items[item as usize].node;
+            matches!(graph.node(node).kind, Kind::Reduce { .. })
+        }
+        Source::Read => false,
+    };
+    let by = |request: u32| reduction(group.requests[request as usize].source);
+    let stored = group.roots.iter().all(|root| by(root.request));
+    let used = group.items.iter().flat_map(|i| &i.operands).any(|operand| by(operand.request));
+    if stored && !used {
+        group.swap_last();
+        group.kind = GroupKind::Columns;
+    }
 }
 
 /// The state of one group's writing: its buffers, reads and writes.
@@ -198,7 +223,7 @@ impl<'a> Emitter<'a> {
         let copies = group
             .copies_operand
             .then(|| group.requests[0].node)
-            .filter(|_| group.items.is_empty() && group.requests[0].form.is_dense(&group.dims));
+            .filter(|_| group.items.is_empty() && group.requests[0].form == group.roots[0].write);
         let mut write_slots = self.write_slots;
         write_slots.dedup();
         Draft {

@@ -3,12 +3,14 @@
 use super::group::Operand;
 use super::own::dot_forms;
 use super::{CHEAP, Fuser, GroupKind, Item, Level, Root};
-use crate::form::{Axes, Form, Misfit, RunStart, StartSource, dense_strides, locate};
+use crate::form::{
+    Axes, Form, Misfit, RunStart, StartSource, broadcast_strides, dense_strides, locate,
+};
 use crate::graph::{Kind, NodeId};
 use vramlab_ir::{Inst, Shape};
 
 /// A group with more computed values than this is not joined any more.
-const MAX_ITEMS: usize = 256;
+pub(super) const MAX_ITEMS: usize = 256;
 /// Nor one that reads in more ways than this.
 const MAX_REQUESTS: usize = 512;
 
@@ -470,18 +472,6 @@ impl Fuser<'_> {
         self.joined[id.index()] = true;
         Ok(())
     }
-}
-
-/// Strides of a broadcast operand along the axes of the result.
-fn broadcast_strides(operand: &Shape, result: &Shape) -> Vec<isize> {
-    let weights = dense_strides(operand);
-    let missing = result.rank() - operand.rank();
-    (0..result.rank())
-        .map(|axis| match axis.checked_sub(missing) {
-            Some(own) if operand[own] == result[axis] => weights[own],
-            _ => 0,
-        })
-        .collect()
 }
 
 /// An indexed read: axes before the gathered one are the loop's first, those behind it its last.

@@ -9,6 +9,7 @@
 mod group;
 mod join;
 mod own;
+mod siblings;
 
 pub(crate) use group::{Group, GroupKind, Item, Request, Root, Source};
 
@@ -106,6 +107,9 @@ pub(crate) fn fuse(graph: &Graph, level: Level, options: &Options) -> Fused {
     }
     for id in (0..count as u32).rev() {
         fuser.visit(NodeId(id));
+    }
+    if level == Level::Full {
+        fuser.join_siblings();
     }
     let fused_bytes = (0..count)
         .filter(|&i| fuser.joined[i] && !fuser.stored[i])

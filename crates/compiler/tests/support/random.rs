@@ -171,8 +171,12 @@ impl Generator {
     fn unary(&mut self) -> Option<Value> {
         let x = self.float()?;
         let op = *self.random.pick(&["neg", "abs", "sin", "cos", "tanh", "erf", "square", "exp"]);
+        // Bounded before and behind, so that chains stay well conditioned.
+        let x = match op {
+            "sin" | "cos" | "exp" => self.push("tanh", Params::new(), &[x])?,
+            _ => x,
+        };
         let y = self.push(op, Params::new(), &[x])?;
-        // Bounded, so that chains stay well conditioned.
         match op {
             "square" | "exp" => self.push("tanh", Params::new(), &[y]),
             _ => Some(y),
