@@ -6,6 +6,7 @@
 //! it where the instruction set can.
 
 use super::access::{Axis, Nest, Place};
+use super::chain::{self, ChainFn, Kind, Micro};
 use super::lanes::{BLOCK, BlockFn, CHUNK};
 use super::ops::{self, Fused};
 use super::reduce::Reducer;
@@ -46,6 +47,8 @@ pub(super) enum Step {
     Spread { row: SlotId, slot: SlotId, size: u8 },
     /// A block function.
     Apply { f: BlockFn, out: SlotId, args: [SlotId; 3] },
+    /// A run of arithmetic in registers.
+    Chain { f: ChainFn, out: SlotId, micros: Vec<Micro> },
 }
 
 /// What becomes of a register at the end of a block.
@@ -124,7 +127,26 @@ enum Low {
     Index { axis: Axis },
     Position,
     Constant { bits: u64 },
-    Apply { f: BlockFn, args: Vec<usize>, cost: f64 },
+    Apply { f: BlockFn, args: Vec<usize>, cost: f64, arithmetic: Arithmetic },
+}
+
+/// Whether an op may stand in a chain, and as what.
+#[derive(Clone, Copy, Debug)]
+enum Arithmetic {
+    Other,
+    Op(ScalarOp),
+    Fused(Fused),
+}
+
+impl Arithmetic {
+    /// How it continues a chain whose running value is operand `position`.
+    fn continues(self, position: usize) -> Option<Kind> {
+        match self {
+            Arithmetic::Other => None,
+            Arithmetic::Op(op) => chain::continues(op, position),
+            Arithmetic::Fused(op) => Some(chain::continues_fused(op, position)),
+        }
+    }
 }
 
 struct Lowered {
@@ -300,7 +322,8 @@ impl<'a> Decoder<'a> {
     fn lower_contraction(&self, lowered: &mut Lowered, c: &Contraction, dtype: DType) -> usize {
         let f = ops::fused(c.op, dtype, self.isa);
         let args = c.args.iter().map(|arg| lowered.map[arg.0 as usize]).collect();
-        lowered.push(Low::Apply { f, args, cost: 0.05 * dtype.size() as f64 / 4.0 }, dtype)
+        let cost = 0.05 * dtype.size() as f64 / 4.0;
+        lowered.push(Low::Apply { f, args, cost, arithmetic: Arithmetic::Fused(c.op) }, dtype)
     }
 
     fn lower_inst(
@@ -365,7 +388,9 @@ impl<'a> Decoder<'a> {
         if ops::swapped(op) {
             args.swap(0, 1);
         }
-        let result = lowered.push(Low::Apply { f, args, cost: cost(op, work) }, op.result(work));
+        let arithmetic = Arithmetic::Op(op);
+        let apply = Low::Apply { f, args, cost: cost(op, work), arithmetic };
+        let result = lowered.push(apply, op.result(work));
         Ok(self.lower_conversion(lowered, op.result(work), op.result(dtype), result))
     }
 
@@ -375,7 +400,8 @@ impl<'a> Decoder<'a> {
         }
         let mut at = arg;
         for (f, dtype) in ops::conversion(from, to, self.isa) {
-            at = lowered.push(Low::Apply { f, args: vec![at], cost: 0.1 }, dtype);
+            let arithmetic = Arithmetic::Other;
+            at = lowered.push(Low::Apply { f, args: vec![at], cost: 0.1, arithmetic }, dtype);
         }
         at
     }
@@ -475,6 +501,15 @@ impl Lowered {
     }
 }
 
+/// The last step, as long as it may grow.
+struct Chain {
+    f: ChainFn,
+    /// The register that it computes.
+    tail: usize,
+    step: usize,
+    micros: Vec<Micro>,
+}
+
 /// Hands out slots and writes steps.
 struct Emitter<'d, 'a> {
     decoder: &'d mut Decoder<'a>,
@@ -491,6 +526,7 @@ struct Emitter<'d, 'a> {
     free: BTreeMap<usize, Vec<SlotId>>,
     /// Registers whose slot goes back to `free` after their last use.
     temporary: Vec<bool>,
+    chain: Option<Chain>,
     program: StageProgram,
 }
 
@@ -515,6 +551,7 @@ impl<'d, 'a> Emitter<'d, 'a> {
             targets: BTreeMap::new(),
             free: BTreeMap::new(),
             temporary: Vec::new(),
+            chain: None,
             program,
         }
     }
@@ -724,7 +761,13 @@ impl<'d, 'a> Emitter<'d, 'a> {
                 self.push(level, Step::Position { slot });
                 slot
             }
-            Low::Apply { f, args, cost } => {
+            Low::Apply { f, args, cost, arithmetic } => {
+                if level == Level::Block {
+                    self.program.cost += cost;
+                    if let Some(out) = self.extend_chain(at, &args, arithmetic) {
+                        return Ok(out);
+                    }
+                }
                 let out = self.output(at, level, size);
                 let mut slots = [0; 3];
                 for (slot, &arg) in slots.iter_mut().zip(&args) {
@@ -732,12 +775,69 @@ impl<'d, 'a> Emitter<'d, 'a> {
                 }
                 self.push(level, Step::Apply { f, out, args: slots });
                 if level == Level::Block {
-                    self.program.cost += cost;
+                    self.begin_chain(at, &slots[..args.len()], arithmetic);
                 }
                 out
             }
         };
         Ok(slot)
+    }
+
+    /// Remembers the step that was just pushed as one that a chain can begin with.
+    fn begin_chain(&mut self, at: usize, slots: &[SlotId], arithmetic: Arithmetic) {
+        self.chain = None;
+        let dtype = self.lowered.insts[at].1;
+        let (Some(kind), Some(f)) =
+            (arithmetic.continues(0), chain::function(dtype, self.decoder.isa))
+        else {
+            return;
+        };
+        let first = Micro { kind: Kind::Load, a: slots[0], b: slots[0] };
+        let operand = |i: usize| slots.get(i).copied().unwrap_or(slots[0]);
+        let second = Micro { kind, a: operand(1), b: operand(2) };
+        let step = self.program.block.len() - 1;
+        self.chain = Some(Chain { f, tail: at, step, micros: vec![first, second] });
+    }
+
+    /// Makes an op part of the chain before it, when it is the only one to use the chain's value; gives its slot.
+    fn extend_chain(
+        &mut self,
+        at: usize,
+        args: &[usize],
+        arithmetic: Arithmetic,
+    ) -> Option<SlotId> {
+        let chain = self.chain.as_ref()?;
+        let (tail, step) = (chain.tail, chain.step);
+        let position = args.iter().position(|&arg| arg == tail)?;
+        let once = args.iter().filter(|&&arg| arg == tail).count() == 1;
+        let loads = |step: &Step| matches!(step, Step::Load { .. });
+        if !once
+            || !self.temporary[tail]
+            || self.last_use[tail] != at
+            || self.lowered.insts[tail].1 != self.lowered.insts[at].1
+            || !self.program.block[step + 1..].iter().all(loads)
+        {
+            return None;
+        }
+        let kind = arithmetic.continues(position)?;
+        let mut chain = self.chain.take()?;
+        let others: Vec<SlotId> =
+            args.iter().filter(|&&arg| arg != tail).map(|&arg| self.slots[arg]).collect();
+        let first = others.first().copied().unwrap_or(self.slots[tail]);
+        chain.micros.push(Micro { kind, a: first, b: others.get(1).copied().unwrap_or(first) });
+        let out = match self.targets.get(&at) {
+            Some(&target) => target,
+            // The value stays where it is, under the new register's name.
+            None => {
+                (self.temporary[tail], self.temporary[at]) = (false, true);
+                self.slots[tail]
+            }
+        };
+        // Behind the loads that came in between, which never touch a temporary slot.
+        self.program.block.remove(step);
+        self.program.block.push(Step::Chain { f: chain.f, out, micros: chain.micros.clone() });
+        self.chain = Some(Chain { tail: at, step: self.program.block.len() - 1, ..chain });
+        Some(out)
     }
 
     fn push(&mut self, level: Level, step: Step) {

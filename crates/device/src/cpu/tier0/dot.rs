@@ -1,4 +1,4 @@
-//! Contractions: the `gemm` crate on panels from our pool for floats, an own loop for integers, and reductions for
+//! Contractions: the `gemm` crates on panels from our pool for floats, an own loop for integers, and reductions for
 //! vectors; then the epilogue on each panel while it is in cache.
 //!
 //! Panels follow from the shape alone, so results do not depend on the number of threads. `gemm` packs its operands
@@ -15,6 +15,7 @@ use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
 use crate::cpu::isa::Isa;
 use crate::cpu::space::DevicePtr;
+use gemm_common::Parallelism;
 use std::marker::PhantomData;
 use vramlab_ir::kernel::{
     Access, ColumnReduce, Dot as Image, Epilogue as EpilogueImage, LoopInst, Per, RowLoop, Sink,
@@ -434,21 +435,61 @@ impl Run<'_> {
     ) {
         let (m, n, k) = (panel.rows, panel.columns, self.dot.k);
         let c = self.dot.n as isize;
+        let Matrices { a: mut left, b: mut right, c: to } = part;
+        let ((a_row, mut a_k), (mut b_k, b_column)) = (a, b);
+        if b_k < 0 && k > 0 {
+            // The crate wants the depth of its first operand to go upwards: both run backwards then.
+            let size = dtype.size() as isize;
+            right = right.wrapping_offset((k as isize - 1) * b_k * size);
+            left = left.wrapping_offset((k as isize - 1) * a_k * size);
+            (a_k, b_k) = (-a_k, -b_k);
+        }
+        // Its kernels want columns of the result dense: cᵀ = bᵀ·aᵀ. It adds to nothing (`false`) and scales by 1.
         // SAFETY: the matrices were found to lie in their buffers, and `c` overlaps neither `a` nor `b`.
         unsafe {
             if dtype == DType::F64 {
-                let (to, lhs, rhs) = (part.c.cast::<f64>(), part.a.cast(), part.b.cast());
-                let none = gemm::Parallelism::None;
-                gemm::gemm(
-                    m, n, k, to, 1, c, false, lhs, a.1, a.0, rhs, b.1, b.0, 0.0, 1.0, false, false,
-                    false, none,
+                gemm_f64::gemm::f64::get_gemm_fn()(
+                    n,
+                    m,
+                    k,
+                    to.cast(),
+                    c,
+                    1,
+                    false,
+                    right.cast(),
+                    b_k,
+                    b_column,
+                    left.cast(),
+                    a_row,
+                    a_k,
+                    0.0,
+                    1.0,
+                    false,
+                    false,
+                    false,
+                    Parallelism::None,
                 );
             } else {
-                let (to, lhs, rhs) = (part.c.cast::<f32>(), part.a.cast(), part.b.cast());
-                let none = gemm::Parallelism::None;
-                gemm::gemm(
-                    m, n, k, to, 1, c, false, lhs, a.1, a.0, rhs, b.1, b.0, 0.0, 1.0, false, false,
-                    false, none,
+                gemm_f32::gemm::f32::get_gemm_fn()(
+                    n,
+                    m,
+                    k,
+                    to.cast(),
+                    c,
+                    1,
+                    false,
+                    right.cast(),
+                    b_k,
+                    b_column,
+                    left.cast(),
+                    a_row,
+                    a_k,
+                    0.0,
+                    1.0,
+                    false,
+                    false,
+                    false,
+                    Parallelism::None,
                 );
             }
         }

@@ -26,6 +26,10 @@ pub(super) struct Bound {
     pub writes: Vec<*mut u8>,
     /// A written buffer overlaps a read one: nothing is written before all is read.
     pub aliased: bool,
+    /// The arrays are larger than the second-level cache: what comes next is fetched ahead of its use.
+    pub far: bool,
+    /// The results are larger than the last-level cache: they are written past it.
+    pub past: bool,
 }
 
 // SAFETY: the pointers are to device memory, which outlives the launch; threads write to disjoint elements.
@@ -86,6 +90,9 @@ pub(super) struct Frame<'p> {
 
 impl Drop for Frame<'_> {
     fn drop(&mut self) {
+        if self.bound.past {
+            settle();
+        }
         let memory = std::mem::take(&mut self.memory);
         if memory.len() <= SPARE_LINES {
             SPARE.set(memory);
@@ -187,6 +194,11 @@ impl<'p> Frame<'p> {
         for step in steps {
             match *step {
                 Step::Apply { f, out, args } => self.apply(f, out, args),
+                Step::Chain { f, out, ref micros } => {
+                    let target = self.slots[out as usize].ptr.cast_mut();
+                    // SAFETY: as in `apply`; chains read an element before they write it.
+                    unsafe { f(target, self.slots.as_ptr(), micros, self.tile.chunks()) };
+                }
                 Step::Load { read, slot } => self.load(read, slot),
                 Step::Splat { read, slot } => {
                     let place = &self.reads[read as usize];
@@ -235,6 +247,9 @@ impl<'p> Frame<'p> {
         let step = place.size * CHUNK;
         if tile.is_whole() && place.is_dense(tile.rows, tile.columns) {
             self.slots[slot as usize] = Operand { ptr: from, step };
+            if self.bound.far {
+                fetch_ahead(from, tile.lanes() * place.size);
+            }
             return;
         }
         let home = self.home(slot);
@@ -328,10 +343,14 @@ impl<'p> Frame<'p> {
         }
         let place = &self.writes[write as usize];
         let tile = self.tile;
+        let bytes = tile.lanes() * place.size;
+        let whole = place.is_dense(tile.rows, tile.columns) && bytes.is_multiple_of(64);
         // SAFETY: the access was found to lie in its buffer; the slot holds the tile's lanes, or one chunk of equal
         // ones.
         unsafe {
-            if from.step == 0 {
+            if self.bound.past && whole && from.step != 0 && to.addr().is_multiple_of(16) {
+                copy_past_cache(to, from.ptr, bytes);
+            } else if from.step == 0 {
                 fill_out(to, from.ptr, tile, (place.row_stride(), place.column), place.size);
             } else {
                 copy_out(to, from.ptr, tile, (place.row_stride(), place.column), place.size);
@@ -377,6 +396,50 @@ impl<'p> Frame<'p> {
             Per::Row => Tile { rows: tile.rows, columns: 1, first_column: 0 },
         };
     }
+}
+
+/// Asks for the bytes behind the ones that are being read: the processor's own prefetch pauses while blocks are worked
+/// on in the first-level cache.
+#[inline]
+fn fetch_ahead(from: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..bytes).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch of any address does nothing but warm the cache.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(bytes + at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (from, bytes);
+}
+
+/// Copies to memory without reading the lines that are written.
+///
+/// # Safety
+/// Both sides hold `bytes`, a multiple of 64; `to` is aligned to 16.
+unsafe fn copy_past_cache(to: *mut u8, from: *const u8, bytes: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for at in (0..bytes).step_by(16) {
+        use std::arch::x86_64::{_mm_loadu_si128, _mm_stream_si128};
+        // SAFETY: the caller's promise.
+        unsafe {
+            let value = _mm_loadu_si128(from.add(at).cast());
+            _mm_stream_si128(to.add(at).cast(), value);
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    // SAFETY: the caller's promise.
+    unsafe {
+        to.copy_from_nonoverlapping(from, bytes)
+    };
+}
+
+/// Makes what was written past the cache visible to other threads before they are told of it.
+fn settle() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a fence touches no memory of its own.
+    unsafe {
+        std::arch::x86_64::_mm_sfence()
+    };
 }
 
 fn at_row(origin: *mut u8, place: &Place, coordinates: &[usize]) -> *mut u8 {

@@ -5,6 +5,7 @@
 //! the oracle for code generators.
 
 mod access;
+mod chain;
 mod columns;
 mod decode;
 mod dot;
@@ -111,6 +112,15 @@ fn check_ranks<'a>(
     Ok(())
 }
 
+/// Reads of more bytes than this do not stay in a second-level cache.
+const FAR: usize = 1 << 20;
+/// Results of more bytes than this do not stay in a last-level cache.
+const PAST: usize = 32 << 20;
+
+fn bytes(places: &[Place], buffers: &[DevicePtr]) -> usize {
+    places.iter().map(|place| buffers[place.buffer].bytes()).sum()
+}
+
 /// Pointers to every array of a loop, each found to lie in its buffer.
 fn bind_all(
     reads: &[Place],
@@ -125,6 +135,8 @@ fn bind_all(
         aliased: reads.iter().any(|read| {
             writes.iter().any(|write| buffers[read.buffer].overlaps(buffers[write.buffer]))
         }),
+        far: bytes(reads, buffers) > FAR,
+        past: bytes(writes, buffers) > PAST,
     };
     Ok(bound)
 }
