@@ -141,6 +141,30 @@ fn span(access: &Access, extents: &[usize]) -> Option<(i64, i64)> {
     Some((low, high))
 }
 
+/// Makes the outer dimension along which some array lies dense the last one, where that array does not lie dense along
+/// columns: rows of a tile are then read together. Whether there was one. The order of rows must not matter.
+pub(super) fn turn_rows(nest: &mut Nest, places: &mut [Place]) -> bool {
+    let turned = places.iter().find_map(|place| {
+        let strided = place.column.abs() > 1;
+        let dense = |axis: &usize| place.outer[*axis].abs() == 1 && nest.outer[*axis] > 1;
+        (0..nest.outer.len()).find(dense).filter(|_| strided)
+    });
+    let Some(axis) = turned else { return false };
+    let last = nest.outer.len() - 1;
+    nest.outer.swap(axis, last);
+    for place in places {
+        place.outer.swap(axis, last);
+    }
+    for whereabouts in &mut nest.axes {
+        *whereabouts = match *whereabouts {
+            Axis::Outer(at) if at == axis => Axis::Outer(last),
+            Axis::Outer(at) if at == last => Axis::Outer(axis),
+            other => other,
+        };
+    }
+    true
+}
+
 /// The span of column 0 alone: what stages that run once a row touch of an empty row.
 pub(super) fn span_of_rows(place: &Place, nest: &Nest) -> Option<(i64, i64)> {
     let access = Access {

@@ -26,8 +26,6 @@ pub(super) struct Bound {
     pub writes: Vec<*mut u8>,
     /// A written buffer overlaps a read one: nothing is written before all is read.
     pub aliased: bool,
-    /// The arrays are larger than the second-level cache: what comes next is fetched ahead of its use.
-    pub far: bool,
     /// The results are larger than the last-level cache: they are written past it.
     pub past: bool,
 }
@@ -247,9 +245,6 @@ impl<'p> Frame<'p> {
         let step = place.size * CHUNK;
         if tile.is_whole() && place.is_dense(tile.rows, tile.columns) {
             self.slots[slot as usize] = Operand { ptr: from, step };
-            if self.bound.far {
-                fetch_ahead(from, tile.lanes() * place.size);
-            }
             return;
         }
         let home = self.home(slot);
@@ -398,20 +393,6 @@ impl<'p> Frame<'p> {
     }
 }
 
-/// Asks for the bytes behind the ones that are being read: the processor's own prefetch pauses while blocks are worked
-/// on in the first-level cache.
-#[inline]
-fn fetch_ahead(from: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for at in (0..bytes).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch of any address does nothing but warm the cache.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(from.wrapping_add(bytes + at).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (from, bytes);
-}
-
 /// Copies to memory without reading the lines that are written.
 ///
 /// # Safety
@@ -509,6 +490,19 @@ pub(super) unsafe fn copy_in(
 /// As for `copy_in`.
 unsafe fn copy_in_of<T: Copy>(to: *mut T, from: *const T, tile: Tile, strides: (isize, isize)) {
     let Tile { rows, columns, .. } = tile;
+    if rows > 1 && strides.0.abs() == 1 && strides.1.abs() > 1 {
+        // Along the rows, so that a line of memory is read at once.
+        for column in 0..columns {
+            for row in 0..rows {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    let from = from.offset(column as isize * strides.1 + row as isize * strides.0);
+                    *to.add(row * columns + column) = *from;
+                }
+            }
+        }
+        return;
+    }
     for row in 0..rows {
         // SAFETY: the caller's promise.
         unsafe {

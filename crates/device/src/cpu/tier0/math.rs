@@ -89,6 +89,13 @@ pub(crate) fn exp<const FMA: bool>(x: f32) -> f32 {
     e * power_of_two(half) * power_of_two(k.wrapping_sub(half))
 }
 
+/// The same for |x| below 87, where 2^k is a normal number.
+#[inline(always)]
+pub(crate) fn usual_exp<const FMA: bool>(x: f32) -> f32 {
+    let (k, r) = reduce_exp::<FMA>(x);
+    (expm1_reduced::<FMA>(r) + 1.0) * power_of_two(k)
+}
+
 #[inline(always)]
 pub(crate) fn expm1<const FMA: bool>(x: f32) -> f32 {
     let (k, r) = reduce_exp::<FMA>(between(x, -20.0, 89.0));
@@ -443,6 +450,13 @@ mod tests {
         worst("tan fma", 1.0, far(tan::<true>, tan_far), f64::tan);
         worst("tanh fma", 2.0, tanh::<true>, f64::tanh);
         worst("erf fma", 1.0, erf::<true>, vramlab_ir::eval::erf);
+    }
+
+    #[test]
+    fn the_usual_exp_has_the_bits_of_the_other() {
+        for x in samples().filter(|x| x.abs() < 87.0) {
+            assert_eq!(exp::<true>(x).to_bits(), usual_exp::<true>(x).to_bits(), "exp({x:e})");
+        }
     }
 
     #[test]

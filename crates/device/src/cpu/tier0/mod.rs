@@ -112,8 +112,6 @@ fn check_ranks<'a>(
     Ok(())
 }
 
-/// Reads of more bytes than this do not stay in a second-level cache.
-const FAR: usize = 1 << 20;
 /// Results of more bytes than this do not stay in a last-level cache.
 const PAST: usize = 32 << 20;
 
@@ -135,7 +133,6 @@ fn bind_all(
         aliased: reads.iter().any(|read| {
             writes.iter().any(|write| buffers[read.buffer].overlaps(buffers[write.buffer]))
         }),
-        far: bytes(reads, buffers) > FAR,
         past: bytes(writes, buffers) > PAST,
     };
     Ok(bound)

@@ -194,6 +194,9 @@ pub(super) trait Float: Number {
     fn sqrt(self) -> Self;
     fn rsqrt(self) -> Self;
     fn exp<const FMA: bool>(self) -> Self;
+    /// Whether the result is a normal number that `usual_exp` gives with the same bits.
+    fn has_usual_exp(self) -> bool;
+    fn usual_exp<const FMA: bool>(self) -> Self;
     fn expm1<const FMA: bool>(self) -> Self;
     fn log<const FMA: bool>(self) -> Self;
     fn log1p<const FMA: bool>(self) -> Self;
@@ -252,6 +255,10 @@ macro_rules! float_functions {
             fn is_far(self) -> bool {
                 self.abs() > $limit
             }
+            #[inline(always)]
+            fn has_usual_exp(self) -> bool {
+                self.abs() < 87.0
+            }
             fn sin_far(self) -> $t {
                 $sin(self)
             }
@@ -269,6 +276,7 @@ float_functions!(
     f32,
     [
         exp = math::exp::<FMA>,
+        usual_exp = math::usual_exp::<FMA>,
         expm1 = math::expm1::<FMA>,
         log = math::log::<FMA>,
         log1p = math::log1p::<FMA>,
@@ -284,6 +292,7 @@ float_functions!(
     f64,
     [
         exp = f64::exp,
+        usual_exp = f64::exp,
         expm1 = f64::exp_m1,
         log = f64::ln,
         log1p = f64::ln_1p,
@@ -352,7 +361,6 @@ op1! {
     Round<Float> T: |a| a.round();
     Sqrt<Float> T: |a| a.sqrt();
     Rsqrt<Float> T: |a| a.rsqrt();
-    Exp<Float> T: |a| a.exp::<FMA>();
     Expm1<Float> T: |a| a.expm1::<FMA>();
     Log<Float> T: |a| a.log::<FMA>();
     Log1p<Float> T: |a| a.log1p::<FMA>();
@@ -387,6 +395,33 @@ op3! {
     MulAdd<Float> T, T: |a, b, c| Float::mul_add(a, b, c);
     MulSub<Float> T, T: |a, b, c| Float::mul_add(a, b, c.neg());
     SubMul<Float> T, T: |a, b, c| Float::mul_add(a.neg(), b, c);
+}
+
+struct Exp<T>(PhantomData<T>);
+impl<T: Float> Op1 for Exp<T> {
+    type A = T;
+    type O = T;
+    #[inline(always)]
+    fn lane<const FMA: bool>(a: T) -> T {
+        a.exp::<FMA>()
+    }
+    /// Chunks without an extreme lane do without the care that those need.
+    #[inline(always)]
+    fn chunk<const FMA: bool>(out: &mut [T; CHUNK], a: &[T; CHUNK]) {
+        let mut usual = true;
+        for i in 0..CHUNK {
+            usual &= a[i].has_usual_exp();
+        }
+        if usual {
+            for i in 0..CHUNK {
+                out[i] = a[i].usual_exp::<FMA>();
+            }
+        } else {
+            for i in 0..CHUNK {
+                out[i] = a[i].exp::<FMA>();
+            }
+        }
+    }
 }
 
 /// Sine, cosine and tangent: fast lanes first, then those that are too far for the fast reduction.

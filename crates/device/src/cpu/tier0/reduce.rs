@@ -54,14 +54,16 @@ pub(super) struct Partial {
     pub position: i32,
 }
 
-/// Joins the results over consecutive pieces in a balanced tree.
-pub(super) fn tree(reducer: &Reducer, partials: &[Partial]) -> Partial {
-    match partials {
-        [] => Partial { bits: reducer.identity, position: -1 },
-        [one] => *one,
+/// Joins the results over consecutive pieces in a balanced tree: every `step`-th partial, `count` of them.
+pub(super) fn tree(reducer: &Reducer, partials: &[Partial], step: usize, count: usize) -> Partial {
+    match count {
+        0 => Partial { bits: reducer.identity, position: -1 },
+        1 => partials[0],
         _ => {
-            let (left, right) = partials.split_at(partials.len().div_ceil(2));
-            (reducer.join)(tree(reducer, left), tree(reducer, right))
+            let half = count.div_ceil(2);
+            let left = tree(reducer, partials, step, half);
+            let right = tree(reducer, &partials[half * step..], step, count - half);
+            (reducer.join)(left, right)
         }
     }
 }
@@ -255,15 +257,48 @@ impl<J: Join> Block for Rows<J> {
     #[inline(always)]
     unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
         let columns = args[0].step;
-        for row in 0..chunks {
-            // SAFETY: operand 0 holds `chunks` rows of `columns` values, `out` as many values.
-            unsafe {
-                let start = args[0].ptr.cast::<J::T>().add(row * columns);
-                let values = std::slice::from_raw_parts(start, columns);
-                *out.cast::<J::T>().add(row) = short_row::<J>(values);
+        // SAFETY: operand 0 holds `chunks` rows of `columns` values, `out` as many values, apart from each other.
+        let (values, results) = unsafe {
+            (
+                std::slice::from_raw_parts(args[0].ptr.cast::<J::T>(), chunks * columns),
+                std::slice::from_raw_parts_mut(out.cast::<J::T>(), chunks),
+            )
+        };
+        if columns > VERY_SHORT {
+            for (row, result) in values.chunks_exact(columns).zip(results) {
+                *result = short_row::<J>(row);
             }
+            return;
+        }
+        let mut rows = values.chunks_exact((4 * columns).max(1));
+        let mut fours = results.chunks_exact_mut(4);
+        for (rows, results) in rows.by_ref().zip(fours.by_ref()) {
+            four_rows::<J>(rows, columns, results);
+        }
+        for (row, result) in
+            rows.remainder().chunks_exact(columns.max(1)).zip(fours.into_remainder())
+        {
+            *result = row.iter().fold(J::IDENTITY, |sum, &value| J::join(sum, value));
         }
     }
+}
+
+/// Rows up to this length are taken element by element, four rows side by side.
+const VERY_SHORT: usize = 16;
+
+#[inline(always)]
+fn four_rows<J: Join>(rows: &[J::T], columns: usize, results: &mut [J::T]) {
+    let (a, rest) = rows.split_at(columns);
+    let (b, rest) = rest.split_at(columns);
+    let (c, d) = rest.split_at(columns);
+    let mut sums = [J::IDENTITY; 4];
+    for i in 0..columns {
+        sums[0] = J::join(sums[0], a[i]);
+        sums[1] = J::join(sums[1], b[i]);
+        sums[2] = J::join(sums[2], c[i]);
+        sums[3] = J::join(sums[3], d[i]);
+    }
+    results.copy_from_slice(&sums);
 }
 
 #[inline(always)]

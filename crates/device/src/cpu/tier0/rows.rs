@@ -20,6 +20,8 @@ use vramlab_ir::{Inst, Kernel};
 
 /// Rows up to this length share blocks.
 pub(super) const SHORT: usize = 128;
+/// Rows of a tile where an array lies dense along rows and not along columns: one cache line of f32.
+const ACROSS: usize = 16;
 /// Elements of one task.
 const TASK: usize = 64 * 1024;
 
@@ -32,6 +34,7 @@ pub(super) struct Rows {
     stages: Vec<StageProgram>,
     layout: Layout,
     tile_rows: usize,
+    tile_columns: usize,
     /// Kept values: slot and bytes of an element.
     kept: Vec<(SlotId, usize)>,
     /// Row scalars, for rows that several threads share.
@@ -50,7 +53,7 @@ impl Rows {
             .map(|axis| image.stages.iter().any(|s| asks_for(&s.insts, axis)))
             .collect();
         let accesses: Vec<_> = image.reads.iter().chain(&image.writes).collect();
-        let (nest, mut reads) = access::simplify(&extents, &accesses, &keep, flat);
+        let (mut nest, mut reads) = access::simplify(&extents, &accesses, &keep, flat);
         if image.columns == 0 {
             for (i, place) in reads.iter_mut().enumerate() {
                 if touched_by_row(image, i) {
@@ -58,10 +61,15 @@ impl Rows {
                 }
             }
         }
+        let across = flat && !asks_for_position(image) && access::turn_rows(&mut nest, &mut reads);
         let writes = reads.split_off(image.reads.len());
         let last = nest.outer[nest.outer.len() - 1];
         let short = (1..=SHORT).contains(&nest.columns) && last > 1;
-        let tile_rows = if short { rows_of_tile(nest.columns, last) } else { 1 };
+        let (tile_rows, tile_columns) = match () {
+            _ if short => (rows_of_tile(nest.columns, last), nest.columns),
+            _ if across => (ACROSS.min(last), BLOCK / ACROSS),
+            _ => (1, nest.columns),
+        };
         let write_types: Vec<_> = writes.iter().map(|place| place.dtype).collect();
         let mut decoder =
             Decoder::new(&kernel.name, isa, &nest, &mut reads, &write_types, tile_rows);
@@ -90,6 +98,7 @@ impl Rows {
             stages,
             layout,
             tile_rows,
+            tile_columns,
             kept,
             scalars,
             cost: elements * each,
@@ -179,6 +188,11 @@ pub(super) fn rows_of_tile(columns: usize, rows: usize) -> usize {
     (if even > 0 { even } else { most }).min(rows)
 }
 
+fn asks_for_position(image: &RowLoop) -> bool {
+    let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(Inst::Position));
+    image.stages.iter().any(|stage| stage.insts.iter().any(asks))
+}
+
 /// Whether some instruction asks for the coordinate along `axis`.
 pub(super) fn asks_for(insts: &[LoopInst], axis: usize) -> bool {
     let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(Inst::Index { axis: a }) if *a as usize == axis);
@@ -235,9 +249,10 @@ impl Run<'_> {
         let grouped = (TASK / nest.columns.max(1)).clamp(1, rows);
         self.tasks(ready, rows.div_ceil(grouped), |frame, task| {
             let kept = self.kept_in(frame.extra());
+            let mut partials = Vec::new();
             for row in task * grouped..((task + 1) * grouped).min(rows) {
                 frame.go_to_row(row, &nest.outer);
-                self.row(frame, &kept);
+                self.row(frame, &kept, &mut partials);
                 if self.cancel.load(Ordering::Relaxed) {
                     return;
                 }
@@ -256,8 +271,7 @@ impl Run<'_> {
         kept
     }
 
-    fn row(&self, frame: &mut Frame, kept: &[*mut u8]) {
-        let mut partials = Vec::new();
+    fn row(&self, frame: &mut Frame, kept: &[*mut u8], partials: &mut Vec<Partial>) {
         for stage in &self.rows.stages {
             self.enter(frame, stage);
             if stage.per == Per::Row {
@@ -270,9 +284,9 @@ impl Run<'_> {
                 if self.cancel.load(Ordering::Relaxed) {
                     return;
                 }
-                self.piece(frame, stage, piece, kept, &mut partials);
+                self.piece(frame, stage, piece, kept, partials);
             }
-            self.conclude(frame, stage, &partials);
+            self.conclude(frame, stage, partials);
         }
     }
 
@@ -367,8 +381,8 @@ impl Run<'_> {
     fn conclude(&self, frame: &mut Frame, stage: &StageProgram, partials: &[Partial]) {
         let count = stage.reductions.len();
         for (i, reduction) in stage.reductions.iter().enumerate() {
-            let own: Vec<Partial> = partials.iter().skip(i).step_by(count).copied().collect();
-            let total = tree(&reduction.reducer, &own);
+            let own = partials.get(i..).unwrap_or_default();
+            let total = tree(&reduction.reducer, own, count, partials.len() / count);
             if reduction.reducer.arg {
                 frame.splat(reduction.row, 4, total.position as u32 as u64);
             } else {
@@ -429,17 +443,20 @@ impl Run<'_> {
 
     /// Short rows, as many at once as fill a block.
     fn short(&self, ready: &Ready) {
-        let Rows { nest, tile_rows, .. } = self.rows;
+        let Rows { nest, tile_rows, tile_columns, .. } = self.rows;
         let last = nest.outer[nest.outer.len() - 1];
         let before: usize = nest.outer[..nest.outer.len() - 1].iter().product();
-        let tiles = last.div_ceil(*tile_rows);
+        let (down, strips) = (last.div_ceil(*tile_rows), nest.columns.div_ceil(*tile_columns));
+        let tiles = before * down * strips;
         let grouped = TASK / BLOCK;
-        self.tasks(ready, (before * tiles).div_ceil(grouped), |frame, task| {
-            for tile in task * grouped..((task + 1) * grouped).min(before * tiles) {
-                let first = tile % tiles * tile_rows;
-                frame.go_to_row(tile / tiles * last + first, &nest.outer);
-                let rows = (last - first).min(*tile_rows);
-                self.short_tile(frame, Tile { rows, columns: nest.columns, first_column: 0 });
+        self.tasks(ready, tiles.div_ceil(grouped), |frame, task| {
+            for tile in task * grouped..((task + 1) * grouped).min(tiles) {
+                let row = tile / strips % down * tile_rows;
+                frame.go_to_row(tile / strips / down * last + row, &nest.outer);
+                let rows = (last - row).min(*tile_rows);
+                let first_column = tile % strips * tile_columns;
+                let columns = (nest.columns - first_column).min(*tile_columns);
+                self.short_tile(frame, Tile { rows, columns, first_column });
             }
         });
     }
