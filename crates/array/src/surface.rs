@@ -143,6 +143,12 @@ pub struct Item {
     pub call: fn(Vec<Dyn>) -> Result<Dyn, Fault>,
 }
 
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.signature)
+    }
+}
+
 /// Every name, family by family.
 pub fn items() -> impl Iterator<Item = &'static Item> {
     FAMILIES.iter().flat_map(|family| family.iter())
