@@ -47,10 +47,10 @@ impl Draft<'_> {
             strides[axis] = next as isize;
             next *= self.extents[axis];
         }
-        for axis in 0..rank {
-            if strides[axis] != 0 && self.extents[axis] > 0 && self.random.chance(10) {
-                offset += (self.extents[axis] - 1) * strides[axis] as usize;
-                strides[axis] = -strides[axis];
+        for (stride, &extent) in strides.iter_mut().zip(&self.extents) {
+            if *stride != 0 && extent > 0 && self.random.chance(10) {
+                offset += (extent - 1) * *stride as usize;
+                *stride = -*stride;
             }
         }
         let mut reach = offset;

@@ -5,9 +5,9 @@
 //! AVX-512) a small loop over [`Micro`] ops works on the running value. Every op rounds as its block function does, so
 //! results are the same bits.
 
-use super::decode::SlotId;
 use super::lanes::{CHUNK, Operand};
 use super::ops::Fused;
+use super::step::SlotId;
 use crate::cpu::isa::Isa;
 use std::ops::Range;
 use vramlab_ir::{DType, ScalarOp};
@@ -229,8 +229,8 @@ unsafe fn operand<V: Vector, const N: usize>(operand: &Operand, at: usize) -> [V
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn each<V: Copy, const N: usize>(x: &mut [V; N], f: impl Fn(usize, V) -> V) {
-    for i in 0..N {
-        x[i] = f(i, x[i]);
+    for (i, x) in x.iter_mut().enumerate() {
+        *x = f(i, *x);
     }
 }
 

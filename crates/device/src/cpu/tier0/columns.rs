@@ -4,12 +4,14 @@
 //! the groups then join pairwise. Of short rows, as many as fill a block are taken as one, and joined at the end.
 
 use super::access::{self, Nest, Place};
-use super::decode::{Decoder, Drain, SlotId, StageProgram, Step};
-use super::frame::{Bound, Frame, Layout, Tile};
+use super::copy::Tile;
+use super::decode::Decoder;
+use super::frame::{Bound, Frame, Layout};
 use super::lanes::{BLOCK, BlockFn, CHUNK, Operand};
 use super::reduce::Reducer;
 use super::rows::{SHORT, asks_for, rows_of_tile};
-use super::{Ready, bind_all, cancelled, ops};
+use super::step::{Drain, SlotId, StageProgram, Step};
+use super::{Ready, bind_all, cancelled, convert};
 use crate::LaunchError;
 use crate::cpu::isa::Isa;
 use crate::cpu::space::DevicePtr;
@@ -100,7 +102,7 @@ impl Columns {
                 return Err(decoder.malformed(format!("there is no write {write}")));
             };
             let own = if reducer.arg { DType::I32 } else { reducer.dtype };
-            let mut chain = ops::conversion(own, wanted, isa);
+            let mut chain = convert::conversion(own, wanted, isa);
             let (Some((finish, _)), true) = (chain.pop(), chain.is_empty()) else {
                 return Err(decoder.malformed(format!("results of {own} stored as {wanted}")));
             };
@@ -306,7 +308,7 @@ impl Run<'_> {
         let size = fold.reducer.dtype.size();
         for lane in 0..lanes {
             // SAFETY: the accumulators hold `lanes` values.
-            unsafe { super::frame::store_bits(sums.add(lane * size), size, fold.reducer.identity) };
+            unsafe { super::copy::store_bits(sums.add(lane * size), size, fold.reducer.identity) };
         }
         if fold.reducer.arg {
             let positions = positions(&fold.reducer, sums, lanes).cast::<i32>();

@@ -4,24 +4,23 @@
 //! Panels follow from the shape alone, so results do not depend on the number of threads. `gemm` packs its operands
 //! into buffers of its own on the process heap: [`Dot::scratch_bytes`] says how much, as estimated.
 
-use super::access::{self, Nest, Place};
+use super::access::{self, Place};
 use super::columns::Columns;
-use super::decode::{Decoder, StageProgram};
-use super::frame::{Bound, Frame, Layout, Tile};
+use super::convert;
+use super::copy::Tile;
+use super::epilogue::{Epilogue, Panel};
+use super::frame::Bound;
 use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Operand, pick};
-use super::ops::{self, Number};
-use super::rows::{Rows, SHORT, rows_of_tile};
+use super::number::Number;
+use super::rows::Rows;
 use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
 use crate::cpu::isa::Isa;
 use crate::cpu::space::DevicePtr;
 use gemm_common::Parallelism;
 use std::marker::PhantomData;
-use vramlab_ir::kernel::{
-    Access, ColumnReduce, Dot as Image, Epilogue as EpilogueImage, LoopInst, Per, RowLoop, Sink,
-    Stage,
-};
-use vramlab_ir::{DType, Inst, Kernel, ReduceKind, Reg, ScalarOp};
+use vramlab_ir::kernel::{Access, Dot as Image};
+use vramlab_ir::{DType, Kernel};
 
 /// A decoded contraction.
 #[derive(Debug)]
@@ -42,7 +41,7 @@ pub(super) struct Dot {
 
 /// How the products are summed.
 #[derive(Debug)]
-enum Method {
+pub(super) enum Method {
     /// One side is a vector and the other is read along its rows.
     Rows(Box<Rows>),
     /// One side is a vector and the other is read across its rows.
@@ -60,17 +59,6 @@ enum Method {
 struct Panels {
     rows: usize,
     columns: usize,
-}
-
-/// Element-wise work on finished parts of the result.
-#[derive(Debug)]
-struct Epilogue {
-    nest: Nest,
-    reads: Vec<Place>,
-    writes: Vec<Place>,
-    program: StageProgram,
-    layout: Layout,
-    tile_rows: usize,
 }
 
 impl Dot {
@@ -124,8 +112,7 @@ impl Dot {
             Method::Columns(columns) => columns.code_bytes(),
             _ => 0,
         };
-        let steps = |e: &Epilogue| (e.program.block.len() + e.program.tile.len()) * 48;
-        own + self.epilogue.as_ref().map_or(0, steps) + size_of::<Dot>()
+        own + self.epilogue.as_ref().map_or(0, Epilogue::code_bytes) + size_of::<Dot>()
     }
 
     /// For `gemm`: one packed panel of each side; for the 16-bit floats: f32 copies of one batch.
@@ -196,7 +183,7 @@ fn panels(image: &Image) -> Panels {
 
 fn method(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchError> {
     if image.k > 0 && (image.m == 1 || image.n == 1) {
-        return vector(kernel, image, isa);
+        return super::vector::vector(kernel, image, isa);
     }
     Ok(match image.dtype {
         DType::F32 | DType::F64 => Method::Float,
@@ -207,95 +194,6 @@ fn method(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchErro
         DType::U8 => Method::Axpy(pick::<Axpy<u8>>(isa)),
         DType::Bool => Method::Axpy(pick::<AxpyBool>(isa)),
     })
-}
-
-/// Matrix times vector as a reduction of products, along whichever dimension lies dense in memory.
-fn vector(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchError> {
-    let rank = image.batch.len();
-    // The matrix is the operand of the side that is no vector; both are seen as [batch…, row, k].
-    let rows = if image.n == 1 { image.m } else { image.n };
-    let seen = |access: &Access, row: isize, k: isize| {
-        let mut seen = access.clone();
-        seen.strides.truncate(rank);
-        seen.strides.extend([row, k]);
-        seen
-    };
-    let (a, b) = (&image.a.strides[rank..], &image.b.strides[rank..]);
-    let (a_row, b_row) = if image.n == 1 { (a[0], 0) } else { (0, b[1]) };
-    let reads = vec![seen(&image.a, a_row, a[1]), seen(&image.b, b_row, b[0])];
-    let write = seen(&image.c, 1, 0);
-    let across = if image.n == 1 { a[0] == 1 } else { b[1] == 1 };
-    let along = if image.n == 1 { a[1] == 1 } else { b[0] == 1 };
-    let (insts, product) = products(image.dtype);
-    let wide = if product_dtype(image.dtype) != image.dtype { DType::F32 } else { image.dtype };
-    if across && !along {
-        let swap = |mut access: Access| {
-            access.strides.swap(rank, rank + 1);
-            access
-        };
-        let image = ColumnReduce {
-            outer: image.batch.clone(),
-            reduced: image.k,
-            columns: rows,
-            reads: reads.into_iter().map(swap).collect(),
-            writes: vec![swap(write)],
-            insts,
-            reduces: vec![(ReduceKind::Sum, product, 0)],
-        };
-        return Ok(Method::Columns(Box::new(Columns::new(kernel, &image, isa)?)));
-    }
-    let mut outer = image.batch.clone();
-    outer.push(rows);
-    let sum = LoopInst::RowScalar { slot: 0, dtype: wide };
-    let mut last = vec![sum];
-    if wide != image.dtype {
-        let arg = Reg(0);
-        last.push(LoopInst::Scalar(Inst::Convert { from: wide, to: image.dtype, arg }));
-    }
-    let result = Reg(last.len() as u32 - 1);
-    let image = RowLoop {
-        outer,
-        columns: image.k,
-        reads,
-        writes: vec![write],
-        stages: vec![
-            Stage {
-                per: Per::Columns,
-                insts,
-                sinks: vec![Sink::Reduce { kind: ReduceKind::Sum, reg: product, slot: 0 }],
-            },
-            Stage {
-                per: Per::Row,
-                insts: last,
-                sinks: vec![Sink::Store { write: 0, reg: result }],
-            },
-        ],
-        kept: 0,
-        row_scalars: 1,
-    };
-    Ok(Method::Rows(Box::new(Rows::new(kernel, &image, isa)?)))
-}
-
-fn product_dtype(dtype: DType) -> DType {
-    if matches!(dtype, DType::F16 | DType::BF16) { DType::F32 } else { dtype }
-}
-
-/// `a · b`, 16-bit floats in f32; with the register of the product.
-fn products(dtype: DType) -> (Vec<LoopInst>, Reg) {
-    let work = product_dtype(dtype);
-    let mut insts: Vec<LoopInst> =
-        (0..2).map(|input| LoopInst::Scalar(Inst::Input { input, dtype })).collect();
-    let mut args = vec![Reg(0), Reg(1)];
-    if work != dtype {
-        for arg in &mut args {
-            let convert = Inst::Convert { from: dtype, to: work, arg: *arg };
-            insts.push(LoopInst::Scalar(convert));
-            *arg = Reg(insts.len() as u32 - 1);
-        }
-    }
-    insts.push(LoopInst::Scalar(Inst::Op { op: ScalarOp::Mul, dtype: work, args }));
-    let product = Reg(insts.len() as u32 - 1);
-    (insts, product)
 }
 
 /// `row of c += a · row of b`: operand 0 is b's row, operand 1 the one `a`, "chunks" the number of elements.
@@ -352,16 +250,6 @@ struct Matrices {
 
 // SAFETY: tasks write disjoint panels of `c` and only read the rest.
 unsafe impl Sync for Matrices {}
-
-/// Part of one batch's result.
-#[derive(Clone, Copy, Debug)]
-struct Panel {
-    batch: usize,
-    row: usize,
-    rows: usize,
-    column: usize,
-    columns: usize,
-}
 
 impl Run<'_> {
     fn matrices(&self, batch: usize) -> Matrices {
@@ -498,8 +386,8 @@ impl Run<'_> {
     /// One batch at a time through f32 copies.
     fn half(&self, ready: &Ready) -> Result<(), LaunchError> {
         let Dot { m, n, k, dtype, isa, .. } = *self.dot;
-        let widen = ops::conversion(dtype, DType::F32, isa)[0].0;
-        let narrow = ops::conversion(DType::F32, dtype, isa)[0].0;
+        let widen = convert::conversion(dtype, DType::F32, isa)[0].0;
+        let narrow = convert::conversion(DType::F32, dtype, isa)[0].0;
         let mut a = vec![0f32; (m * k).next_multiple_of(CHUNK)];
         let mut b = vec![0f32; (k * n).next_multiple_of(CHUNK)];
         let mut c = vec![0f32; (m * n).next_multiple_of(CHUNK)];
@@ -554,7 +442,7 @@ impl Run<'_> {
                 let strides = (b.row_stride(), b.column);
                 // SAFETY: `b` was found to lie in its buffer, and `rows` holds it.
                 unsafe {
-                    super::frame::copy_in(rows.as_mut_ptr().cast(), from, tile, strides, size)
+                    super::copy::copy_in(rows.as_mut_ptr().cast(), from, tile, strides, size)
                 };
             }
             for row in panel.row..panel.row + panel.rows {
@@ -588,31 +476,8 @@ impl Run<'_> {
 
     /// The epilogue on one finished panel.
     fn finish(&self, panel: Panel) {
-        let Some((epilogue, bound)) = &self.epilogue else { return };
-        let e = epilogue;
-        let mut frame = Frame::new(&e.layout, &e.reads, &e.writes, bound, 64);
-        let mut row = panel.row;
-        while row < panel.row + panel.rows {
-            let rows = (panel.row + panel.rows - row).min(e.tile_rows);
-            frame.go_to_row(panel.batch * self.dot.m + row, &e.nest.outer);
-            let mut column = panel.column;
-            let most = if e.tile_rows > 1 { panel.columns } else { BLOCK };
-            let first = panel.columns.min(most);
-            frame.tile = Tile { rows, columns: first, first_column: column };
-            frame.run(&e.program.tile);
-            while column < panel.column + panel.columns {
-                let columns = (panel.column + panel.columns - column).min(most);
-                frame.tile = Tile { rows, columns, first_column: column };
-                frame.aim(&e.program.drains);
-                frame.run(&e.program.block);
-                for drain in &e.program.drains {
-                    if let super::decode::Drain::Store { write, slot, .. } = *drain {
-                        frame.store(write, slot);
-                    }
-                }
-                column += columns;
-            }
-            row += rows;
+        if let Some((epilogue, bound)) = &self.epilogue {
+            epilogue.run(bound, self.dot.m, panel);
         }
     }
 
@@ -646,7 +511,7 @@ fn convert_in(
             let source = from.wrapping_offset(offset * 2);
             // SAFETY: the matrix was found to lie in its buffer; both arrays hold a block.
             unsafe {
-                super::frame::copy_in(
+                super::copy::copy_in(
                     halves.as_mut_ptr().cast(),
                     source,
                     tile,
@@ -684,57 +549,5 @@ fn convert_out(to: *mut u8, from: &[f32], elements: usize, f: BlockFn) {
             to.add(at * 2).copy_from_nonoverlapping(halves.as_ptr().cast(), count * 2);
         }
         at += count;
-    }
-}
-
-impl Epilogue {
-    fn new(
-        kernel: &Kernel,
-        image: &Image,
-        epilogue: &EpilogueImage,
-        isa: Isa,
-    ) -> Result<Epilogue, LaunchError> {
-        let mut extents = image.batch.clone();
-        extents.extend([image.m, image.n]);
-        super::check_ranks(kernel, epilogue.reads.iter(), extents.len())?;
-        let product = epilogue.reads.len() as u32;
-        let insts: Vec<LoopInst> =
-            epilogue.insts.iter().map(|inst| read_product(inst, product)).collect();
-        let mut accesses: Vec<&Access> = epilogue.reads.iter().collect();
-        accesses.extend([&image.c, &image.c]);
-        let keep = vec![true; extents.len()];
-        let (nest, mut reads) = access::simplify(&extents, &accesses, &keep, false);
-        let writes = reads.split_off(reads.len() - 1);
-        let short = (1..=SHORT).contains(&image.n) && image.m > 1;
-        let tile_rows = if short { rows_of_tile(image.n, image.m) } else { 1 };
-        let types = [image.c.dtype];
-        let mut decoder = Decoder::new(&kernel.name, isa, &nest, &mut reads, &types, tile_rows);
-        let Some(last) = (insts.len() as u32).checked_sub(1) else {
-            return Err(decoder.malformed("an epilogue without instructions"));
-        };
-        let store = Sink::Store { write: 0, reg: Reg(last) };
-        let program = decoder.stage(Per::Columns, &insts, &[store])?;
-        let layout = Layout {
-            constants: decoder.constants(),
-            bytes: decoder.frame_bytes,
-            slots: decoder.slots,
-            once: program.once.clone(),
-            columns: nest.columns,
-        };
-        Ok(Epilogue { nest, reads, writes, program, layout, tile_rows })
-    }
-
-    fn bind(&self, buffers: &[DevicePtr], kernel: &str) -> Result<(&Epilogue, Bound), LaunchError> {
-        Ok((self, bind_all(&self.reads, &self.writes, buffers, kernel)?))
-    }
-}
-
-/// The product is read from the result's own place.
-fn read_product(inst: &LoopInst, product: u32) -> LoopInst {
-    match inst {
-        LoopInst::Kept { slot: 0, dtype } => {
-            LoopInst::Scalar(Inst::Input { input: product, dtype: *dtype })
-        }
-        other => other.clone(),
     }
 }

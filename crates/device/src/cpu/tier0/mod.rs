@@ -7,14 +7,23 @@
 mod access;
 mod chain;
 mod columns;
+mod contest;
+mod convert;
+mod copy;
 mod decode;
 mod dot;
+mod emit;
+mod epilogue;
 mod frame;
 mod lanes;
+mod lower;
 pub(crate) mod math;
+mod number;
 mod ops;
 mod reduce;
 mod rows;
+mod step;
+mod vector;
 
 use super::isa::Isa;
 use super::pool::Pool;
@@ -39,9 +48,9 @@ pub(super) struct Prepared {
 
 #[derive(Debug)]
 enum Decoded {
-    Rows(rows::Rows),
-    Columns(columns::Columns),
-    Dot(dot::Dot),
+    Rows(Box<rows::Rows>),
+    Columns(Box<columns::Columns>),
+    Dot(Box<dot::Dot>),
 }
 
 /// What every body needs for a run.
@@ -54,9 +63,11 @@ struct Ready<'r> {
 impl Prepared {
     pub fn new(kernel: &Kernel, isa: Isa) -> Result<Prepared, LaunchError> {
         let body = match &kernel.body {
-            Body::Rows(image) => Decoded::Rows(rows::Rows::new(kernel, image, isa)?),
-            Body::Columns(image) => Decoded::Columns(columns::Columns::new(kernel, image, isa)?),
-            Body::Dot(image) => Decoded::Dot(dot::Dot::new(kernel, image, isa)?),
+            Body::Rows(image) => Decoded::Rows(Box::new(rows::Rows::new(kernel, image, isa)?)),
+            Body::Columns(image) => {
+                Decoded::Columns(Box::new(columns::Columns::new(kernel, image, isa)?))
+            }
+            Body::Dot(image) => Decoded::Dot(Box::new(dot::Dot::new(kernel, image, isa)?)),
         };
         Ok(Prepared { name: kernel.name.clone(), buffers: kernel.buffers.len(), body })
     }

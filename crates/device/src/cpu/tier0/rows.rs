@@ -4,10 +4,12 @@
 //! how reductions are cut, follows from the shape alone.
 
 use super::access::{self, Nest, Place};
-use super::decode::{Decoder, Drain, SlotId, StageProgram};
-use super::frame::{Bound, Frame, Layout, Tile};
+use super::copy::Tile;
+use super::decode::Decoder;
+use super::frame::{Bound, Frame, Layout};
 use super::lanes::{BLOCK, CHUNK, Operand};
 use super::reduce::{LANES_BYTES, PIECE, Partial, Reducer, tree};
+use super::step::{Drain, SlotId, StageProgram};
 use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
 use crate::cpu::isa::Isa;
