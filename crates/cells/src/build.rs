@@ -584,7 +584,7 @@ impl<'c> Builder<'c> {
     fn name_bound(&mut self, local: LocalId) {
         let slot = self.slot_of(local);
         let facts = &self.context.locals[local as usize];
-        if self.ty(&facts.ty).holds_arrays() {
+        if self.ty(&facts.ty).is_told() {
             let name: Arc<str> = facts.name.as_str().into();
             self.emit(Inst::Bound { place: Place::slot(slot), name, last: false });
         }

@@ -310,6 +310,12 @@ impl Ty {
         }
     }
 
+    /// Values of the type are told to the session by name: arrays, and functions that are called by
+    /// the name of the variable which holds them.
+    pub fn is_told(&self) -> bool {
+        self.holds_arrays() || matches!(self, Ty::Named("Jit", _))
+    }
+
     /// Values of the type may hold device arrays.
     pub fn holds_arrays(&self) -> bool {
         match self {

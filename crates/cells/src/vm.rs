@@ -1397,6 +1397,7 @@ fn name_arrays(value: &Value, path: String, out: &mut Vec<(String, Dyn)>) {
             }
         }
         Value::Option(Some(value)) => name_arrays(value, path, out),
+        Value::Function(function) => out.push((path, Dyn::Function(function.clone()))),
         _ => {}
     }
 }
