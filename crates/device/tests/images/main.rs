@@ -4,3 +4,4 @@ mod ops;
 mod random;
 mod smoke;
 mod support;
+mod threads;
