@@ -6,7 +6,7 @@ use crate::code::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::exhaustive;
-use crate::flow;
+use crate::flow::{self, Touch};
 use crate::hir::{
     Arm, BinaryOp, Binding, Block, BodyId, Callee, Closure, Expr, Format, Kind, Local, LocalId,
     LoopId, Pattern, PatternKind, Piece, Statement, Tree,
@@ -90,6 +90,12 @@ fn seal(draft: Draft, cell: u32) -> Code {
                 *inst = Inst::Nop;
             }
             Inst::Static { .. } | Inst::Look(_) => *inst = Inst::Nop,
+            Inst::Ref { dest, mutable: false, .. }
+                if *dest & GLOBAL == 0
+                    && matches!(draft.slots[*dest as usize].ty, Ty::Ref(true, _)) =>
+            {
+                *inst = Inst::Nop;
+            }
             _ => {}
         }
     }
@@ -126,9 +132,11 @@ struct LoopFrame {
     head: Option<u32>,
 }
 
+/// A captured variable, or the field of one that alone is used.
 struct Upvar {
     local: LocalId,
     slot: Slot,
+    path: Vec<u32>,
 }
 
 /// How a closure holds a captured variable.
@@ -220,6 +228,13 @@ impl<'c> Builder<'c> {
         self.insts.push(inst);
         self.spans.push(self.span);
         self.insts.len() - 1
+    }
+
+    fn emit_at(&mut self, inst: Inst, span: Span) -> usize {
+        let before = std::mem::replace(&mut self.span, span);
+        let index = self.emit(inst);
+        self.span = before;
+        index
     }
 
     fn here(&self) -> u32 {
@@ -318,7 +333,7 @@ impl<'c> Builder<'c> {
         }
         let slot = self.new_slot(ty, Some(facts.name.clone()), facts.mutable, facts.span);
         if facts.owner != self.body {
-            self.upvars.push(Upvar { local, slot });
+            self.upvars.push(Upvar { local, slot, path: Vec::new() });
         }
         self.map.insert(local, slot);
         slot
@@ -725,6 +740,7 @@ impl<'c> Builder<'c> {
             Kind::Block(block) => {
                 self.extend = extend;
                 self.block(block, dest)?;
+                self.coerced_closure(expr, block)?;
             }
             Kind::If { condition, then, otherwise } => {
                 self.if_expr(condition, then, otherwise.as_deref(), dest)?;
@@ -786,6 +802,35 @@ impl<'c> Builder<'c> {
                 self.assert_equal(expr, left, right, *equal, message.as_ref())?;
                 self.set(dest, Operand::Const(Value::Unit));
             }
+        }
+        Ok(())
+    }
+
+    /// A closure that became a function pointer, an `impl Fn` or a `Box<dyn Fn>`: what its body
+    /// decided must allow that.
+    fn coerced_closure(&self, expr: &Expr, block: &Block) -> Built<()> {
+        let Some(tail) = &block.tail else { return Ok(()) };
+        let Ty::Closure(closure) = self.ty_of(tail) else { return Ok(()) };
+        let Some(facts) = closure.facts.get() else { return Ok(()) };
+        let ty = self.ty_of(expr);
+        if matches!(ty, Ty::FnPtr(_)) && facts.captures {
+            return Err(Diagnostic::check("E0308", expr.span, "mismatched types").label(format!(
+                "expected `{ty}`, found a closure; closures can only be coerced to `fn` types if \
+                 they do not capture any variables"
+            )));
+        }
+        let Some((wanted, _)) = ty.implemented() else { return Ok(()) };
+        if facts.kind > wanted {
+            let message = format!(
+                "expected a closure that implements the `{}` trait, but this closure only \
+                 implements `{}`",
+                wanted.name(),
+                facts.kind.name()
+            );
+            return Err(Diagnostic::check("E0525", expr.span, message));
+        }
+        if facts.borrows && !ty.holds_references() {
+            return Err(outlives(expr.span));
         }
         Ok(())
     }
@@ -886,7 +931,8 @@ impl<'c> Builder<'c> {
     fn operand_list(&mut self, parts: &[&Expr], extend: bool) -> Built<Vec<Operand>> {
         let mut out = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
-            let quiet = parts[index + 1..].iter().all(|later| is_quiet(later));
+            let later = &parts[index + 1..];
+            let quiet = later.iter().all(|later| is_quiet(later)) && !self.precedes(part, later);
             if extend && matches!(part.kind, Kind::Borrow(..) | Kind::Tuple(_) | Kind::List(_)) {
                 let dest = self.temp(self.ty_of(part), true);
                 self.extend = true;
@@ -898,6 +944,13 @@ impl<'c> Builder<'c> {
             out.push(if quiet { self.operand(part)? } else { self.settled(part)? });
         }
         Ok(out)
+    }
+
+    /// The part is moved, and a later one borrows: the move comes first.
+    fn precedes(&self, part: &Expr, later: &[&Expr]) -> bool {
+        is_place(part)
+            && !self.ty_of(part).is_copy()
+            && later.iter().any(|later| borrows(later))
     }
 
     /// Moving out of what is only borrowed or indexed is refused.
@@ -1044,6 +1097,22 @@ impl<'c> Builder<'c> {
         }
         let place = if is_place(inner) {
             self.place(inner)?
+        } else if !mutable && is_constant(inner) && !self.ty_of(inner).needs_drop() {
+            // A constant lives as long as the program.
+            let ty = self.ty_of(inner);
+            let slot = match self.body {
+                0 => {
+                    self.next_global += 1;
+                    let slot = GLOBAL | (self.next_global - 1);
+                    let entry = Entry::No;
+                    let facts = SlotFacts { ty, name: None, mutable: true, span, entry };
+                    self.globals.push((slot, facts));
+                    slot
+                }
+                _ => self.new_slot(ty, None, true, span),
+            };
+            self.into(inner, slot)?;
+            Place::slot(slot)
         } else {
             let slot = self.temp(self.ty_of(inner), extend);
             self.extend = extend;
@@ -1078,21 +1147,29 @@ impl<'c> Builder<'c> {
             self.patch(&[over]);
             return Ok(());
         }
-        self.into(left, dest)?;
-        let condition = Operand::Copy(Place::slot(dest));
+        // A variable of its own may be written once only.
+        let own = match self.is_temp(dest) {
+            true => dest,
+            false => self.new_slot(Ty::Bool, None, true, self.span),
+        };
+        self.into(left, own)?;
+        let condition = Operand::Copy(Place::slot(own));
         let skip = self.emit(Inst::Unless { condition, target: 0 });
         if or {
             let over = self.emit(Inst::Jump(0));
             self.patch(&[skip]);
             self.open(ScopeKind::Statement);
-            self.into(right, dest)?;
+            self.into(right, own)?;
             self.close();
             self.patch(&[over]);
         } else {
             self.open(ScopeKind::Statement);
-            self.into(right, dest)?;
+            self.into(right, own)?;
             self.close();
             self.patch(&[skip]);
+        }
+        if own != dest {
+            self.set(dest, Operand::Copy(Place::slot(own)));
         }
         Ok(())
     }
@@ -1136,7 +1213,9 @@ impl<'c> Builder<'c> {
         if arrays && !op.is_comparison() {
             let left = match done {
                 Some((operand, _)) => operand,
-                None if is_quiet(right) => self.operand(first)?,
+                None if is_quiet(right) && !self.precedes(first, &[right]) => {
+                    self.operand(first)?
+                }
                 None => self.settled(first)?,
             };
             let right = self.operand(right)?;
@@ -1224,6 +1303,9 @@ impl<'c> Builder<'c> {
     }
 
     fn compound(&mut self, op: BinaryOp, place: &Expr, value: &Expr, span: Span) -> Built<()> {
+        if self.ty_of(place).is_named("Array") {
+            return self.array_compound(op, place, value, span);
+        }
         let num = Num::of(&self.ty_of(place));
         let right = if num == Num::Other { self.operand(value)? } else { self.scalar(value)? };
         let target = self.place(place)?;
@@ -1249,6 +1331,31 @@ impl<'c> Builder<'c> {
         };
         self.emit(Inst::Binary { dest: result, op, num, left, right });
         self.emit(Inst::Set { place: target, value: Operand::Move(Place::slot(result)) });
+        Ok(())
+    }
+
+    /// `x += y` on arrays: `x` is borrowed mutably, after `y` is evaluated.
+    fn array_compound(
+        &mut self,
+        op: BinaryOp,
+        place: &Expr,
+        value: &Expr,
+        span: Span,
+    ) -> Built<()> {
+        let target = self.place_or_temp(place)?;
+        let ty = Ty::Ref(true, Arc::new(Ty::array()));
+        let reserved = self.reserve(&target, ty.clone(), place.span, std::slice::from_ref(value));
+        let mut right = self.operand(value)?;
+        self.settle(&mut right, value, &target);
+        let borrowed = self.activate(reserved, target.clone(), ty, place.span);
+        let result = self.temp(Ty::array(), false);
+        self.span = span;
+        let left = Operand::Copy(Place::slot(borrowed));
+        self.emit(Inst::ArrayBinary { dest: result, op, left, right });
+        let behind = Place::slot(borrowed).step(Step::Deref);
+        let value = Operand::Move(Place::slot(result));
+        self.emit(Inst::Set { place: behind, value });
+        self.name_place(place, target);
         Ok(())
     }
 
@@ -1318,16 +1425,18 @@ impl<'c> Builder<'c> {
             self.span = arm.pattern.span;
             self.test(&arm.pattern, place.clone(), &mut fails)?;
             self.open(ScopeKind::Block);
-            if arm.guard.is_some() && self.binds_by_move(&arm.pattern) {
-                return Err(Diagnostic::unsupported(
-                    arm.pattern.span,
-                    "a guard on a pattern that moves",
-                ));
-            }
-            self.bind(&arm.pattern, place.clone())?;
             let mut guard_fails = Vec::new();
-            if let Some(guard) = &arm.guard {
-                self.condition(guard, &mut guard_fails)?;
+            match &arm.guard {
+                Some(guard) if self.binds_by_move(&arm.pattern) => {
+                    self.guard_by_reference(&arm.pattern, &place, guard, &mut fails)?;
+                    self.bind(&arm.pattern, place.clone())?;
+                }
+                guard => {
+                    self.bind(&arm.pattern, place.clone())?;
+                    if let Some(guard) = guard {
+                        self.condition(guard, &mut guard_fails)?;
+                    }
+                }
             }
             self.open(ScopeKind::Statement);
             self.into(&arm.body, dest)?;
@@ -1348,6 +1457,86 @@ impl<'c> Builder<'c> {
         });
         self.patch(&ends);
         Ok(())
+    }
+
+    /// A guard looks at what its pattern is going to move.
+    fn guard_by_reference(
+        &mut self,
+        pattern: &Pattern,
+        place: &Place,
+        guard: &Expr,
+        fails: &mut Vec<usize>,
+    ) -> Built<()> {
+        let mut names = Vec::new();
+        if !self.look_at_names(pattern, place.clone(), &mut names) {
+            let words = "a guard on alternatives that move";
+            return Err(Diagnostic::unsupported(pattern.span, words));
+        }
+        let start = self.insts.len();
+        self.condition(guard, fails)?;
+        for inst in &mut self.insts[start..] {
+            flow::touch(inst, &mut |part| {
+                if let Touch::Place(place) = part
+                    && names.iter().any(|(_, slot)| *slot == place.slot)
+                {
+                    place.steps.insert(0, Step::Deref);
+                }
+            });
+        }
+        for (local, _) in names {
+            self.map.remove(&local);
+        }
+        Ok(())
+    }
+
+    /// Lets the pattern's names stand for references into the place.
+    fn look_at_names(
+        &mut self,
+        pattern: &Pattern,
+        place: Place,
+        names: &mut Vec<(LocalId, Slot)>,
+    ) -> bool {
+        match &pattern.kind {
+            PatternKind::Bind { local, inner, .. } => {
+                let name = Some(self.context.locals[*local as usize].name.clone());
+                let ty = Ty::reference(self.ty(&self.context.locals[*local as usize].ty));
+                let slot = self.new_slot(ty, name, false, pattern.span);
+                self.emit_at(
+                    Inst::Ref { dest: slot, place: place.clone(), mutable: false },
+                    pattern.span,
+                );
+                self.map.insert(*local, slot);
+                names.push((*local, slot));
+                inner.as_ref().is_none_or(|inner| self.look_at_names(inner, place, names))
+            }
+            PatternKind::Tuple(parts) => parts.iter().enumerate().all(|(index, part)| {
+                let place = place.clone().step(Step::Child(index as u32));
+                self.look_at_names(part, place, names)
+            }),
+            PatternKind::Some(inner) => self.look_at_names(inner, place.step(Step::Child(0)), names),
+            PatternKind::Deref(inner) => self.look_at_names(inner, place.step(Step::Deref), names),
+            PatternKind::Slice { before, rest, after } => {
+                matches!(rest, None | Some(None))
+                    && before.iter().enumerate().all(|(index, part)| {
+                        let place = place.clone().step(Step::Child(index as u32));
+                        self.look_at_names(part, place, names)
+                    })
+                    && after.iter().enumerate().all(|(index, part)| {
+                        let step = Step::FromEnd((after.len() - index) as u32);
+                        self.look_at_names(part, place.clone().step(step), names)
+                    })
+            }
+            PatternKind::Or(cases) => {
+                let mut bound = Vec::new();
+                cases.iter().for_each(|case| pattern_locals(case, &mut bound));
+                bound.is_empty()
+            }
+            PatternKind::Wild
+            | PatternKind::Literal(_)
+            | PatternKind::Range { .. }
+            | PatternKind::None
+            | PatternKind::Assign(_) => true,
+        }
     }
 
     fn binds_by_move(&self, pattern: &Pattern) -> bool {
@@ -1714,16 +1903,21 @@ impl<'c> Builder<'c> {
         inner.ret = self.ty(&closure_ty.sig.ret);
         inner.function(&closure.params, &closure.body)?;
         self.next_global = inner.next_global;
+        split_captures(&mut inner);
         let modes = capture_modes(&inner, closure.by_move);
         let kind = closure_kind(&inner);
         // `seal` wants captures right behind the arguments.
         place_captures(&mut inner, &modes);
-        let mut facts = ClosureFacts { kind, borrows: false, copy: true, drops: false };
+        let captures = !inner.upvars.is_empty();
+        let mut facts =
+            ClosureFacts { kind, borrows: false, copy: true, drops: false, captures };
         let mut captures = Vec::new();
-        for (upvar, mode) in inner.upvars.iter().map(|upvar| upvar.local).zip(&modes) {
-            let slot = self.slot_of(upvar);
-            let ty = self.ty(&self.context.locals[upvar as usize].ty);
-            let place = Place::slot(slot);
+        for (upvar, mode) in inner.upvars.iter().zip(&modes) {
+            let slot = self.slot_of(upvar.local);
+            let whole = self.ty(&self.context.locals[upvar.local as usize].ty);
+            let ty = part_type(&whole, &upvar.path);
+            let steps = upvar.path.iter().map(|index| Step::Child(*index));
+            let place = steps.fold(Place::slot(slot), Place::step);
             self.span = closure.head;
             match mode {
                 Capture::Value => {
@@ -1781,7 +1975,7 @@ impl<'c> Builder<'c> {
             Callee::Value(callee) => self.call_value(expr, callee, args, dest)?,
             Callee::Surface(item, types) => {
                 let sig = Candidate::Item(item).signature();
-                let mut operands = self.arguments(args)?;
+                let mut operands = self.arguments(sig, args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let at = usize::from(sig.receiver.is_some());
                 for (index, ty) in types.iter().enumerate() {
@@ -1793,7 +1987,12 @@ impl<'c> Builder<'c> {
             }
             Callee::Library(row) => {
                 let sig = Candidate::Row(row).signature();
-                let operands = self.arguments(args)?;
+                let operands = self.arguments(sig, args)?;
+                if let (Ty::Named("Box", inner), [arg]) = (self.ty_of(expr), args)
+                    && matches!(inner[0], Ty::DynFn(_))
+                {
+                    self.boxed_closure(arg)?;
+                }
                 self.check_bounds(sig, args, &operands)?;
                 let meta = Meta {
                     args: args.iter().map(|arg| self.ty_of(arg)).collect(),
@@ -1805,6 +2004,22 @@ impl<'c> Builder<'c> {
             }
         }
         Ok(())
+    }
+
+    /// What is boxed as `dyn Fn` is taken to live for ever.
+    fn boxed_closure(&self, arg: &Expr) -> Built<()> {
+        let Ty::Closure(closure) = self.ty_of(arg) else { return Ok(()) };
+        match closure.facts.get() {
+            Some(facts) if facts.borrows => {
+                let returned = matches!(&self.ret, Ty::Named("Box", inner)
+                    if matches!(inner[0], Ty::DynFn(_)));
+                Err(match returned {
+                    true => outlives(arg.span),
+                    false => Diagnostic::unsupported(arg.span, "a boxed closure that borrows"),
+                })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// `params.push(w)`: the tables name the element by its path.
@@ -1824,22 +2039,55 @@ impl<'c> Builder<'c> {
     }
 
     /// A method's receiver that is borrowed mutably is borrowed last (two-phase borrows).
-    fn arguments(&mut self, args: &[Expr]) -> Built<Vec<Operand>> {
+    fn arguments(&mut self, sig: &Signature, args: &[Expr]) -> Built<Vec<Operand>> {
         if let Some((first, rest)) = args.split_first()
+            && sig.receiver.is_some()
             && let Kind::Borrow(true, inner) = &first.kind
             && is_place(inner)
             && !rest.is_empty()
             && !(matches!(inner.kind, Kind::Index(..)) && is_unsized(&self.ty_of(inner)))
         {
             let place = self.place(inner)?;
+            let reserved = self.reserve(&place, self.ty_of(first), first.span, rest);
             let mut operands = self.operands(rest, false)?;
-            let slot = self.temp(self.ty_of(first), false);
-            self.span = first.span;
-            self.emit(Inst::Ref { dest: slot, place, mutable: true });
+            for (operand, part) in operands.iter_mut().zip(rest) {
+                self.settle(operand, part, &place);
+            }
+            let slot = self.activate(reserved, place, self.ty_of(first), first.span);
             operands.insert(0, Operand::Move(Place::slot(slot)));
             return Ok(operands);
         }
         self.operands(args, false)
+    }
+
+    /// From here to its activation the place may be read and not changed. Nothing runs for it.
+    fn reserve(&mut self, place: &Place, ty: Ty, span: Span, rest: &[Expr]) -> Option<Slot> {
+        if rest.iter().all(|part| matches!(part.kind, Kind::Literal(_) | Kind::Local(_))) {
+            return None;
+        }
+        let slot = self.new_slot(ty, None, true, span);
+        self.emit_at(Inst::Ref { dest: slot, place: place.clone(), mutable: false }, span);
+        Some(slot)
+    }
+
+    fn activate(&mut self, reserved: Option<Slot>, place: Place, ty: Ty, span: Span) -> Slot {
+        if let Some(reserved) = reserved {
+            self.emit_at(Inst::Look(Place::slot(reserved)), span);
+        }
+        let slot = self.temp(ty, false);
+        self.emit_at(Inst::Ref { dest: slot, place, mutable: true }, span);
+        slot
+    }
+
+    /// What would be read through the place itself, or through a reference, is read before the
+    /// place is borrowed.
+    fn settle(&mut self, operand: &mut Operand, part: &Expr, borrowed: &Place) {
+        let (Operand::Copy(place) | Operand::Move(place)) = &*operand else { return };
+        if place.slot == borrowed.slot || place.steps.contains(&Step::Deref) {
+            let dest = self.temp(self.ty_of(part), false);
+            let value = std::mem::replace(operand, Operand::Move(Place::slot(dest)));
+            self.set(dest, value);
+        }
     }
 
     /// What `'static` and the closure traits ask of the arguments.
@@ -1888,7 +2136,7 @@ impl<'c> Builder<'c> {
         let ty = self.ty_of(callee);
         let kind = match &ty {
             Ty::Closure(closure) => closure.facts.get().map_or(ClosureKind::Fn, |facts| facts.kind),
-            _ => ClosureKind::Fn,
+            other => other.implemented().map_or(ClosureKind::Fn, |(kind, _)| kind),
         };
         let direct = matches!(ty, Ty::Ref(..) | Ty::FnItem(..) | Ty::FnPtr(_));
         if direct || kind == ClosureKind::FnOnce {
@@ -1987,6 +2235,18 @@ impl<'c> Builder<'c> {
     }
 }
 
+fn outlives(span: Span) -> Box<Diagnostic> {
+    Diagnostic::check(
+        "E0373",
+        span,
+        "closure may outlive the current function, but it borrows a value that is owned by it",
+    )
+    .label("may outlive the borrowed value")
+    .help(
+        "to force the closure to take ownership of what it names, use the `move` keyword: `move |…|`",
+    )
+}
+
 /// Slices and strings are only handled behind references.
 fn is_unsized(ty: &Ty) -> bool {
     matches!(ty, Ty::Slice(_) | Ty::Str)
@@ -2001,6 +2261,14 @@ fn is_place(expr: &Expr) -> bool {
     }
 }
 
+fn borrows(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Borrow(..) => true,
+        Kind::Tuple(parts) | Kind::List(parts) => parts.iter().any(borrows),
+        _ => false,
+    }
+}
+
 /// Evaluating it changes nothing and reads no place late.
 fn is_quiet(expr: &Expr) -> bool {
     match &expr.kind {
@@ -2010,6 +2278,16 @@ fn is_quiet(expr: &Expr) -> bool {
         Kind::Range { start, end, .. } => {
             start.as_deref().is_none_or(is_quiet) && end.as_deref().is_none_or(is_quiet)
         }
+        _ => false,
+    }
+}
+
+/// Made of literals only.
+fn is_constant(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) => true,
+        Kind::Tuple(parts) | Kind::List(parts) => parts.iter().all(is_constant),
+        Kind::Borrow(false, inner) => is_constant(inner),
         _ => false,
     }
 }
@@ -2076,6 +2354,74 @@ fn uses_of(builder: &Builder<'_>, slot: Slot) -> Uses {
         });
     }
     uses
+}
+
+/// The type of a field of a field of a tuple.
+fn part_type(whole: &Ty, path: &[u32]) -> Ty {
+    path.iter().fold(whole.clone(), |ty, index| match &ty {
+        Ty::Tuple(parts) => parts[*index as usize].clone(),
+        _ => unreachable!("only fields of tuples are captured by themselves"),
+    })
+}
+
+/// Where only fields of a captured tuple are used, the fields are captured and not the tuple.
+fn split_captures(builder: &mut Builder<'_>) {
+    for upvar in std::mem::take(&mut builder.upvars) {
+        let ty = builder.slots[upvar.slot as usize].ty.clone();
+        let mut paths: Vec<Vec<u32>> = Vec::new();
+        for inst in &mut builder.insts {
+            flow::touch(inst, &mut |part| match part {
+                Touch::Place(place) if place.slot == upvar.slot => {
+                    paths.push(fields_of(&ty, &place.steps));
+                }
+                Touch::Slot(slot) if *slot == upvar.slot => paths.push(Vec::new()),
+                _ => {}
+            });
+        }
+        paths.sort();
+        paths.dedup();
+        let mut kept: Vec<Vec<u32>> = Vec::new();
+        for path in paths {
+            if !kept.iter().any(|known| path.starts_with(known)) {
+                kept.push(path);
+            }
+        }
+        if kept.is_empty() || kept == [Vec::new()] {
+            builder.upvars.push(upvar);
+            continue;
+        }
+        for path in kept {
+            let facts = builder.slots[upvar.slot as usize].clone();
+            let text: String = path.iter().map(|index| format!(".{index}")).collect();
+            let name = facts.name.map(|name| format!("{name}{text}"));
+            let slot =
+                builder.new_slot(part_type(&ty, &path), name, facts.mutable, facts.span);
+            for inst in &mut builder.insts {
+                flow::touch(inst, &mut |part| {
+                    if let Touch::Place(place) = part
+                        && place.slot == upvar.slot
+                        && fields_of(&ty, &place.steps).starts_with(&path)
+                    {
+                        place.slot = slot;
+                        place.steps.drain(..path.len());
+                    }
+                });
+            }
+            builder.upvars.push(Upvar { local: upvar.local, slot, path });
+        }
+    }
+}
+
+/// The steps that go from tuples to their fields.
+fn fields_of(ty: &Ty, steps: &[Step]) -> Vec<u32> {
+    let mut ty = ty.clone();
+    let mut path = Vec::new();
+    for step in steps {
+        let (Step::Child(index), Ty::Tuple(parts)) = (step, &ty) else { break };
+        path.push(*index);
+        ty = parts[*index as usize].clone();
+    }
+    path
 }
 
 fn capture_modes(builder: &Builder<'_>, by_move: bool) -> Vec<Capture> {

@@ -135,50 +135,47 @@ pub fn visit_places(inst: &Inst, see: &mut dyn FnMut(&Place, Access)) {
     }
 }
 
-/// Renumbers the frame's slots; places of slots marked `behind` are looked through first.
-pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
-    let slot = |slot: &mut Slot| {
-        if *slot & GLOBAL == 0 {
-            *slot = renumber[*slot as usize];
+/// A part of an instruction that names a slot.
+pub enum Touch<'i> {
+    /// Where a result goes.
+    Slot(&'i mut Slot),
+    Place(&'i mut Place),
+}
+
+/// Every slot and place of an instruction, to be changed. An index inside a place is part of it.
+pub fn touch(inst: &mut Inst, see: &mut dyn FnMut(Touch<'_>)) {
+    fn operand(operand: &mut Operand, see: &mut dyn FnMut(Touch<'_>)) {
+        match operand {
+            Operand::Copy(own) | Operand::Move(own) => see(Touch::Place(own)),
+            Operand::Const(_) => {}
         }
-    };
-    let place = |place: &mut Place| {
-        let through = place.slot & GLOBAL == 0 && behind[place.slot as usize];
-        slot(&mut place.slot);
-        for step in &mut place.steps {
-            if let Step::Index(index) = step {
-                slot(index);
-            }
-        }
-        if through {
-            place.steps.insert(0, Step::Deref);
-        }
-    };
-    let operand = |operand: &mut Operand| match operand {
-        Operand::Copy(own) | Operand::Move(own) => place(own),
-        Operand::Const(_) => {}
-    };
+    }
+    macro_rules! see {
+        (slot $($slot:expr),*) => {{ $(see(Touch::Slot($slot));)* }};
+        (place $place:expr) => { see(Touch::Place($place)) };
+        (all $operands:expr) => { $operands.for_each(|one| operand(one, see)) };
+    }
     match inst {
         Inst::Nop | Inst::Jump(_) => {}
-        Inst::Set { place: own, value } => {
-            place(own);
-            operand(value);
+        Inst::Set { place, value } => {
+            see!(place place);
+            operand(value, see);
         }
-        Inst::Ref { dest, place: own, .. }
-        | Inst::Member { dest, place: own, .. }
-        | Inst::Rest { dest, place: own, .. } => {
-            slot(dest);
-            place(own);
+        Inst::Ref { dest, place, .. }
+        | Inst::Member { dest, place, .. }
+        | Inst::Rest { dest, place, .. } => {
+            see!(slot dest);
+            see!(place place);
         }
-        Inst::SliceOf { dest, place: own, range, .. } => {
-            slot(dest);
-            place(own);
-            operand(range);
+        Inst::SliceOf { dest, place, range, .. } => {
+            see!(slot dest);
+            see!(place place);
+            operand(range, see);
         }
         Inst::Binary { dest, left, right, .. } | Inst::ArrayBinary { dest, left, right, .. } => {
-            slot(dest);
-            operand(left);
-            operand(right);
+            see!(slot dest);
+            operand(left, see);
+            operand(right, see);
         }
         Inst::Not { dest, value, .. }
         | Inst::Negate { dest, value, .. }
@@ -186,57 +183,78 @@ pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
         | Inst::Some { dest, value }
         | Inst::ArrayNegate { dest, value }
         | Inst::Iterate { dest, value } => {
-            slot(dest);
-            operand(value);
+            see!(slot dest);
+            operand(value, see);
         }
         Inst::Tuple { dest, parts } | Inst::List { dest, parts } => {
-            slot(dest);
-            parts.iter_mut().for_each(operand);
+            see!(slot dest);
+            see!(all parts.iter_mut());
         }
         Inst::Range { dest, start, end, .. } => {
-            slot(dest);
-            start.iter_mut().chain(end).for_each(operand);
+            see!(slot dest);
+            see!(all start.iter_mut().chain(end));
         }
         Inst::Repeat { dest, value, count } => {
-            slot(dest);
-            operand(value);
-            operand(count);
+            see!(slot dest);
+            operand(value, see);
+            operand(count, see);
         }
         Inst::Closure { dest, captures, .. } => {
-            slot(dest);
-            captures.iter_mut().for_each(operand);
+            see!(slot dest);
+            see!(all captures.iter_mut());
         }
         Inst::Call { dest, args, .. }
         | Inst::CallLibrary { dest, args, .. }
         | Inst::CallSurface { dest, args, .. } => {
-            slot(dest);
-            args.iter_mut().for_each(operand);
+            see!(slot dest);
+            see!(all args.iter_mut());
         }
         Inst::CallValue { dest, callee, args } => {
-            slot(dest);
-            operand(callee);
-            args.iter_mut().for_each(operand);
+            see!(slot dest);
+            operand(callee, see);
+            see!(all args.iter_mut());
         }
-        Inst::Next { iter, dest, .. } => {
-            slot(iter);
-            slot(dest);
-        }
-        Inst::Unless { condition, .. } => operand(condition),
-        Inst::Test { place: own, .. } => place(own),
+        Inst::Next { iter, dest, .. } => see!(slot iter, dest),
+        Inst::Unless { condition, .. } => operand(condition, see),
+        Inst::Test { place, .. } => see!(place place),
         Inst::Format { dest, values, .. } => {
-            slot(dest);
-            values.iter_mut().for_each(operand);
+            see!(slot dest);
+            see!(all values.iter_mut());
         }
-        Inst::Print { text, .. } | Inst::Panic { text } => operand(text),
+        Inst::Print { text, .. } | Inst::Panic { text } => operand(text, see),
         Inst::Unequal { left, right, text, .. } => {
-            operand(left);
-            operand(right);
-            text.iter_mut().for_each(operand);
+            operand(left, see);
+            operand(right, see);
+            see!(all text.iter_mut());
         }
-        Inst::Drop(own) | Inst::Static { slot: own, .. } => slot(own),
-        Inst::Bound { place: own, .. } | Inst::Look(own) => place(own),
-        Inst::Return(value) => operand(value),
+        Inst::Drop(own) | Inst::Static { slot: own, .. } => see!(slot own),
+        Inst::Bound { place, .. } | Inst::Look(place) => see!(place place),
+        Inst::Return(value) => operand(value, see),
     }
+}
+
+/// Renumbers the frame's slots; places of slots marked `behind` are looked through first.
+pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
+    let renamed = |slot: &mut Slot| {
+        if *slot & GLOBAL == 0 {
+            *slot = renumber[*slot as usize];
+        }
+    };
+    touch(inst, &mut |part| match part {
+        Touch::Slot(slot) => renamed(slot),
+        Touch::Place(place) => {
+            let through = place.slot & GLOBAL == 0 && behind[place.slot as usize];
+            renamed(&mut place.slot);
+            for step in &mut place.steps {
+                if let Step::Index(index) = step {
+                    renamed(index);
+                }
+            }
+            if through {
+                place.steps.insert(0, Step::Deref);
+            }
+        }
+    });
 }
 
 /// More table cells than this are refused: the check must stay quick.
@@ -647,6 +665,9 @@ impl<'d> Flow<'d> {
         let facts = self.facts[var];
         let span = self.draft.spans[at];
         if let Some(reference) = self.shared_step(place) {
+            if self.steps_through_vec(place) {
+                return self.judge_borrow(at, place);
+            }
             let name = self.place_text(place);
             return Some(
                 Diagnostic::check(
@@ -992,6 +1013,7 @@ impl<'d> Flow<'d> {
     /// To which variables references flow from each one.
     fn holder_graph(&self) -> Vec<Vec<usize>> {
         let owners = self.owners();
+        let referents = self.referents();
         let mut graph = vec![Vec::new(); self.facts.len()];
         let holds = |var: usize| self.facts[var].ty.holds_references();
         let mut edge = |from: usize, to: usize| {
@@ -1002,6 +1024,7 @@ impl<'d> Flow<'d> {
         for inst in &self.draft.insts {
             let mut sources = Vec::new();
             let mut dests = Vec::new();
+            let lends = lends(inst);
             visit_places(inst, &mut |place, access| {
                 let var = self.var(place.slot);
                 match access {
@@ -1018,8 +1041,16 @@ impl<'d> Flow<'d> {
                 }
             });
             for from in &sources {
+                let through = match lends {
+                    true => None,
+                    false => referents.get(from),
+                };
                 for to in &dests {
-                    edge(*from, *to);
+                    match through {
+                        // What comes out was behind the reference, and is not borrowed from it.
+                        Some(behind) => behind.iter().for_each(|own| edge(*own, *to)),
+                        None => edge(*from, *to),
+                    }
                 }
             }
             let calls = matches!(
@@ -1043,6 +1074,19 @@ impl<'d> Flow<'d> {
             }
         }
         graph
+    }
+
+    /// The variable behind each temporary reference.
+    fn referents(&self) -> HashMap<usize, Vec<usize>> {
+        let mut referents: HashMap<usize, Vec<usize>> = HashMap::new();
+        for inst in &self.draft.insts {
+            if let Inst::Ref { dest, place, .. } = inst
+                && self.facts[self.var(*dest)].name.is_none()
+            {
+                referents.entry(self.var(*dest)).or_default().push(self.var(place.slot));
+            }
+        }
+        referents
     }
 
     /// Which variables each mutable reference may refer to.
@@ -1170,10 +1214,19 @@ impl<'d> Flow<'d> {
             // A shared reference that is copied or reborrowed leaves what is behind it alone.
             let through_shared = self.behind_shared(&loan.place, place);
             if harmful && !through_shared {
-                found = Some(access);
+                found = Some(self.by_index(place, access));
             }
         });
         found
+    }
+
+    /// Elements of a `Vec` are reached by a method that borrows it.
+    fn by_index(&self, place: &Place, access: Access) -> Access {
+        match access {
+            Access::Write if self.steps_through_vec(place) => Access::BorrowMut,
+            Access::Copy | Access::Move if self.steps_through_vec(place) => Access::Borrow,
+            other => other,
+        }
     }
 
     /// The loan is of something behind a shared reference that the access only holds.
@@ -1224,6 +1277,11 @@ impl<'d> Flow<'d> {
         fault
     }
 
+    /// A two-phase borrow before its activation.
+    fn is_reserved(&self, loan: &Loan) -> bool {
+        !loan.mutable && loan.point.is_some() && matches!(self.facts[loan.holder].ty, Ty::Ref(true, _))
+    }
+
     fn conflict_words(
         &self,
         access: Access,
@@ -1241,7 +1299,7 @@ impl<'d> Flow<'d> {
                 format!("cannot assign to {name} because it is borrowed"),
                 "assigned to here but it was already borrowed",
             ),
-            Access::BorrowMut if loan.mutable => (
+            Access::BorrowMut if loan.mutable || self.is_reserved(loan) => (
                 "E0499",
                 format!("cannot borrow {name} as mutable more than once at a time"),
                 "second mutable borrow occurs here",
@@ -1515,6 +1573,17 @@ impl UseIndex {
             }
         }
         live
+    }
+}
+
+/// Whether the result may borrow from the references that are passed, by what its declared type
+/// says: `Option<T>` of `pop` does not, `Option<&mut T>` of `last_mut` does.
+fn lends(inst: &Inst) -> bool {
+    match inst {
+        Inst::CallLibrary { row, .. } => {
+            crate::library::Candidate::Row(row).signature().ret.holds_references()
+        }
+        _ => true,
     }
 }
 

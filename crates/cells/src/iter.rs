@@ -60,13 +60,13 @@ impl Iter {
         Iter::Owned(values.into_iter().collect())
     }
 
-    pub fn range(range: &RangeValue, chars: bool) -> Iter {
+    pub fn range(range: &RangeValue) -> Iter {
         let last = match (range.end, range.inclusive) {
             (Some(end), true) => end,
             (Some(end), false) => end - 1,
             (None, _) => i128::MAX,
         };
-        Iter::Range { next: range.start.unwrap_or(0), last, chars }
+        Iter::Range { next: range.start.unwrap_or(0), last, chars: range.chars }
     }
 
     pub fn copy_with(&self, copy: &dyn Fn(&Value) -> Value) -> Iter {

@@ -323,9 +323,10 @@ impl<'h> Vm<'h> {
                 self.put(*dest, base, Value::some(value));
             }
             Inst::Range { dest, start, end, inclusive } => {
-                let start = self.bound(start.as_ref(), base)?;
-                let end = self.bound(end.as_ref(), base)?;
-                let range = RangeValue { start, end, inclusive: *inclusive };
+                let mut chars = false;
+                let start = self.bound(start.as_ref(), base, &mut chars)?;
+                let end = self.bound(end.as_ref(), base, &mut chars)?;
+                let range = RangeValue { start, end, inclusive: *inclusive, chars };
                 self.put(*dest, base, Value::Range(Box::new(range)));
             }
             Inst::Repeat { dest, value, count } => {
@@ -483,12 +484,20 @@ impl<'h> Vm<'h> {
         operands.iter().map(|operand| self.take(operand, base)).collect()
     }
 
-    fn bound(&mut self, operand: Option<&Operand>, base: usize) -> Fallible<Option<i128>> {
+    fn bound(
+        &mut self,
+        operand: Option<&Operand>,
+        base: usize,
+        chars: &mut bool,
+    ) -> Fallible<Option<i128>> {
         match operand {
             None => Ok(None),
             Some(operand) => match self.take(operand, base)? {
                 Value::Int(value) => Ok(Some(value)),
-                Value::Char(value) => Ok(Some(i128::from(value as u32))),
+                Value::Char(value) => {
+                    *chars = true;
+                    Ok(Some(i128::from(value as u32)))
+                }
                 _ => Err(internal("a range's bound")),
             },
         }
@@ -1181,7 +1190,7 @@ impl<'h> Vm<'h> {
     pub fn iterate(&mut self, value: Value) -> Fallible<Iter> {
         Ok(match value {
             Value::List(values) => Iter::owned(values),
-            Value::Range(range) => Iter::range(&range, false),
+            Value::Range(range) => Iter::range(&range),
             Value::Iter(iter) => *iter,
             Value::Option(value) => Iter::owned(value.map(|value| *value)),
             Value::Ref(place) => match self.at(&place)? {
@@ -1206,7 +1215,7 @@ impl<'h> Vm<'h> {
                     let inner = self.at(&place)?.alias();
                     return self.iterate(inner);
                 }
-                Value::Range(range) => Iter::range(&range.clone(), false),
+                Value::Range(range) => Iter::range(&range.clone()),
                 _ => return Err(internal("something to iterate")),
             },
             Value::Slice(slice) => {

@@ -129,12 +129,20 @@ impl Checker<'_> {
 
     fn decide(&mut self, one: &Pending) -> Checked<bool> {
         match one {
+            Pending::Binary { left, right, .. }
+                if self.is_literal_var(left) && self.is_literal_var(right) =>
+            {
+                Ok(false)
+            }
             Pending::Binary { op, left, right, out, span, spans } => {
                 match self.binary_type(*op, left, right, *span, *spans)? {
-                    Some(ty) => {
-                        self.equate(out, &ty, *span)?;
-                        Ok(true)
+                    Some(ty) if self.infer.unify(out, &ty).is_err() => {
+                        let (a, b) = (self.infer.text(&ty), self.infer.text(out));
+                        let message = format!("type mismatch: this gives `{a}`");
+                        Err(Diagnostic::check("E0271", *span, message)
+                            .label(format!("expected `{b}`, found `{a}`")))
                     }
+                    Some(_) => Ok(true),
                     None => Ok(false),
                 }
             }
@@ -154,6 +162,11 @@ impl Checker<'_> {
                 _ => Ok(true),
             },
         }
+    }
+
+    /// `{integer}` or `{float}`: which operator it is stays open until the default.
+    fn is_literal_var(&self, ty: &Ty) -> bool {
+        matches!(self.infer.var_kind(&self.infer.resolve(ty)), Some(VarKind::Int | VarKind::Float))
     }
 
     fn decide_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Checked<bool> {
@@ -185,7 +198,10 @@ impl Checker<'_> {
             (Ty::Int(_) | Ty::Float(_), Ty::Bool) => {
                 fault("E0054", format!("cannot cast `{a}` as `bool`"))
             }
-            (Ty::Ref(_, inner), Ty::Int(_) | Ty::Float(_)) if inner.is_scalar() => {
+            (Ty::Bool | Ty::Float(_), Ty::Char) => {
+                fault("E0604", format!("only `u8` can be cast as `char`, not `{a}`"))
+            }
+            (Ty::Ref(..), Ty::Int(_) | Ty::Float(_)) => {
                 fault("E0606", format!("casting `{a}` as `{b}` is invalid"))
             }
             (Ty::Bool | Ty::Char | Ty::Float(_), _) if to.is_scalar() => {
@@ -623,7 +639,10 @@ impl Checker<'_> {
         match &ty {
             Ty::Named("Vec" | "Iter" | "Option", arguments) => Some(arguments[0].clone()),
             Ty::Named("Range" | "RangeInclusive" | "RangeFrom", arguments) => {
-                Some(arguments[0].clone())
+                let item = self.infer.shallow(&arguments[0]);
+                let float = matches!(item, Ty::Float(_))
+                    || self.infer.var_kind(&item) == Some(VarKind::Float);
+                (!float).then_some(item)
             }
             Ty::Array(element, _) => Some((**element).clone()),
             Ty::Ref(mutable, to) => {
@@ -649,6 +668,9 @@ impl Checker<'_> {
             Ty::Closure(closure) => Some(closure.sig.clone()),
             Ty::Ref(_, to) => self.callable_sig(&to),
             Ty::Named("Box", arguments) => self.callable_sig(&arguments[0]),
+            other if other.implemented().is_some() => {
+                other.implemented().map(|(_, sig)| (**sig).clone())
+            }
             Ty::Named("Jit", arguments) => {
                 let argument =
                     Ty::Array(Arc::new(Ty::reference(Ty::array())), Arc::new(arguments[0].clone()));

@@ -257,7 +257,9 @@ impl Checker<'_> {
             Ty::FnPtr(sig) => {
                 Some(WantedClosure { kind: crate::ty::ClosureKind::Fn, sig: (*sig).clone() })
             }
-            _ => None,
+            other => other
+                .implemented()
+                .map(|(kind, sig)| WantedClosure { kind, sig: (**sig).clone() }),
         });
         self.closure(closure, wanted)
     }
@@ -392,6 +394,12 @@ impl Checker<'_> {
     }
 
     fn no_method(&mut self, ty: &Ty, name: &str, span: Span) -> Box<Diagnostic> {
+        let resolved = self.infer.resolve(ty);
+        let peeled = resolved.peeled();
+        if library::is_known_elsewhere(peeled, self.infer.var_kind(peeled), name) {
+            let words = format!("the method `{name}` of `{}`", self.infer.text(peeled));
+            return Diagnostic::unsupported(span, words);
+        }
         let text = self.infer.text(ty);
         let what = match ty {
             Ty::Named("Array" | "Vec" | "String" | "Jit" | "Box", _) => "struct",
@@ -634,7 +642,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn callable_bound(
+    pub(super) fn callable_bound(
         &mut self,
         ty: &Ty,
         kind: crate::ty::ClosureKind,

@@ -36,7 +36,7 @@ impl Checker<'_> {
                 Ok(checked)
             }
             syn::Expr::Group(inner) => self.expr(&inner.expr, expected),
-            syn::Expr::Binary(_) => self.binary_chain(expr, expected),
+            syn::Expr::Binary(_) => self.binary_chain(expr),
             syn::Expr::Unary(unary) => self.unary(unary, expected),
             syn::Expr::Reference(reference) => self.reference(reference, expected),
             syn::Expr::Call(call) => self.call(call, expected),
@@ -63,6 +63,7 @@ impl Checker<'_> {
                 let span = span_of(syn::spanned::Spanned::span(&call.mac));
                 self.macro_call(&call.mac, span, expected)
             }
+            syn::Expr::Try(inner) => self.question_mark(inner),
             syn::Expr::Let(_) => Err(Diagnostic::parse(
                 syntax::span(expr),
                 "expected expression, found `let` statement",
@@ -78,7 +79,6 @@ impl Checker<'_> {
     fn outside(&self, expr: &syn::Expr) -> Box<Diagnostic> {
         let what = match expr {
             syn::Expr::Async(_) | syn::Expr::Await(_) => "`async` code",
-            syn::Expr::Try(_) => "the `?` operator",
             syn::Expr::Unsafe(_) => "`unsafe` code",
             syn::Expr::Struct(_) => "structs",
             syn::Expr::Const(_) => "`const` blocks",
@@ -187,9 +187,32 @@ impl Checker<'_> {
             return Ok(Expr { kind: Kind::Literal(value), ty, span });
         }
         if segments.len() == 1 {
-            return self.name(&segments[0], span, expected);
+            let checked = self.name(&segments[0], span, expected)?;
+            if let Some(segment) = path.path.segments.last()
+                && let syn::PathArguments::AngleBracketed(angle) = &segment.arguments
+            {
+                return self.none_of(checked, angle, span);
+            }
+            return Ok(checked);
         }
         Err(self.unknown_path(&segments, span))
+    }
+
+    /// `None::<T>`.
+    fn none_of(
+        &mut self,
+        none: Expr,
+        angle: &syn::AngleBracketedGenericArguments,
+        span: Span,
+    ) -> Checked<Expr> {
+        let Ty::Named("Option", arguments) = self.infer.shallow(&none.ty) else {
+            return Err(Diagnostic::unsupported(span, "generic arguments here"));
+        };
+        if let Some(syn::GenericArgument::Type(ty)) = angle.args.first() {
+            let ty = self.user_type(ty)?;
+            self.equate(&ty, &arguments[0].clone(), span)?;
+        }
+        Ok(none)
     }
 
     pub(super) fn unknown_path(&self, segments: &[String], span: Span) -> Box<Diagnostic> {
@@ -615,7 +638,7 @@ impl Checker<'_> {
             span: syntax::span(&repeat.len),
         };
         let element_ty = self.infer.resolve(&element.ty);
-        if !element_ty.is_copy() && length > 1 && self.infer.var_kind(&element_ty).is_none() {
+        if !self.may_copy(&element_ty) && length > 1 {
             return Err(Diagnostic::check(
                 "E0277",
                 element.span,
@@ -625,6 +648,17 @@ impl Checker<'_> {
         }
         let ty = Ty::array_of(element.ty.clone(), length);
         Ok(Expr { kind: Kind::Repeat(Box::new(element), Box::new(count)), ty, span })
+    }
+
+    /// Whether the type is `Copy`, as far as it is known.
+    fn may_copy(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Var(_) => true,
+            Ty::Tuple(parts) => parts.iter().all(|part| self.may_copy(part)),
+            Ty::Array(element, _) => self.may_copy(element),
+            Ty::Named("Option", arguments) => arguments.iter().all(|part| self.may_copy(part)),
+            other => other.is_copy(),
+        }
     }
 
     fn range(&mut self, range: &syn::ExprRange) -> Checked<Expr> {
@@ -664,8 +698,8 @@ impl Checker<'_> {
         };
         if let Some(bound) = &bound {
             let bound = self.infer.shallow(bound);
-            let integer = matches!(bound, Ty::Int(_) | Ty::Char)
-                || matches!(self.infer.var_kind(&bound), Some(VarKind::Int | VarKind::General));
+            let integer = matches!(bound, Ty::Int(_) | Ty::Char | Ty::Float(_))
+                || self.infer.var_kind(&bound).is_some();
             if !integer {
                 return Err(Diagnostic::unsupported(span, "ranges of anything but integers"));
             }
@@ -992,6 +1026,53 @@ impl Checker<'_> {
         Ok(Expr { kind: Kind::Continue(id), ty: Ty::Never, span })
     }
 
+    /// `o?`: the value inside, or `return None`.
+    fn question_mark(&mut self, inner: &syn::ExprTry) -> Checked<Expr> {
+        let option = self.expr(&inner.expr, None)?;
+        let span = between(option.span, span_of(inner.question_token.span));
+        let Ty::Named("Option", arguments) = self.infer.shallow(&option.ty) else {
+            if self.infer.var_kind(&option.ty) == Some(VarKind::General) {
+                return Err(self.annotation_needed(option.span));
+            }
+            return Err(Diagnostic::check(
+                "E0277",
+                span,
+                "the `?` operator can only be applied to values that implement `Try`",
+            )
+            .label(format!(
+                "the `?` operator cannot be applied to type `{}`",
+                self.infer.text(&option.ty)
+            )));
+        };
+        let Some(ret) = self.body().ret.clone() else {
+            return Err(Diagnostic::unsupported(span, "`?` outside of a function or closure"));
+        };
+        let none_ty = Ty::generic("Option", self.infer.fresh());
+        if self.infer.unify(&ret, &none_ty).is_err() {
+            return Err(Diagnostic::check(
+                "E0277",
+                span,
+                "the `?` operator can only be used in a function that returns `Option`",
+            )
+            .label(format!("this function returns `{}`", self.infer.text(&ret))));
+        }
+        let ty = arguments[0].clone();
+        let local = self.new_local("?", ty.clone(), false, span);
+        let bind = PatternKind::Bind { local, by: hir::Binding::Value, inner: None };
+        let bound = Pattern { kind: bind, ty: ty.clone(), span };
+        let some = PatternKind::Some(Box::new(bound));
+        let none = Expr { kind: Kind::Literal(Value::none()), ty: none_ty, span };
+        let leave = Expr { kind: Kind::Return(Some(Box::new(none))), ty: Ty::Never, span };
+        let value = Expr { kind: Kind::Local(local), ty: ty.clone(), span };
+        let arm = |kind: PatternKind, body: Expr| hir::Arm {
+            pattern: Pattern { kind, ty: option.ty.clone(), span },
+            guard: None,
+            body,
+        };
+        let arms = vec![arm(some, value), arm(PatternKind::None, leave)];
+        Ok(Expr { kind: Kind::Match(Box::new(option), arms), ty, span })
+    }
+
     fn return_expr(&mut self, inner: &syn::ExprReturn) -> Checked<Expr> {
         let start = span_of(inner.return_token.span);
         let Some(ret) = self.body().ret.clone() else {
@@ -1203,16 +1284,10 @@ impl Checker<'_> {
 
     fn cast(&mut self, cast: &syn::ExprCast) -> Checked<Expr> {
         let to = self.user_type(&cast.ty)?;
-        let inner = self.expr(&cast.expr, None)?;
+        // `3 as u8`: a literal takes the type; a variable keeps its own.
+        let inner = self.expr(&cast.expr, to.is_numeric().then_some(&to))?;
         let end = span_of(syn::spanned::Spanned::span(&cast.ty));
         let span = between(inner.span, end);
-        // `3 as f64`: the literal keeps its own default; `3 as u8` takes the type.
-        if let (Some(VarKind::Int), Ty::Int(_)) = (self.infer.var_kind(&inner.ty), &to) {
-            let _ = self.infer.unify(&inner.ty, &to);
-        }
-        if let (Some(VarKind::Float), Ty::Float(_)) = (self.infer.var_kind(&inner.ty), &to) {
-            let _ = self.infer.unify(&inner.ty, &to);
-        }
         self.pending.push(Pending::Cast { from: inner.ty.clone(), to: to.clone(), span });
         self.select()?;
         Ok(Expr { kind: Kind::Cast(Box::new(inner)), ty: to, span })

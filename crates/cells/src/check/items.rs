@@ -9,7 +9,7 @@ use crate::hir::{self, Kind};
 use crate::ir::Span;
 use crate::library;
 use crate::place::span_of;
-use crate::signature::{TypeScope, read_return, read_type};
+use crate::signature::{TypeScope, callable_bound, read_return, read_type};
 use crate::ty::{FnSig, Ty};
 use std::sync::Arc;
 use syn::spanned::Spanned;
@@ -66,7 +66,7 @@ impl Checker<'_> {
         let mut params = Vec::new();
         for input in &sig.inputs {
             match input {
-                syn::FnArg::Typed(typed) => params.push(self.item_type(&typed.ty)?),
+                syn::FnArg::Typed(typed) => params.push(self.parameter_type(&typed.ty)?),
                 syn::FnArg::Receiver(_) => {
                     return Err(Diagnostic::parse(
                         span,
@@ -78,6 +78,13 @@ impl Checker<'_> {
         let ret = {
             let mut scope = UserTypes { checker: self, holes: false };
             read_return(&sig.output, &mut scope)?
+        };
+        // What is returned may hold whatever came in.
+        let ret = match ret.implemented() {
+            Some((kind, sig)) if params.iter().any(Ty::holds_references) => {
+                Ty::implementor(kind, sig.clone(), true)
+            }
+            _ => ret,
         };
         self.check_elision(sig)?;
         let name = sig.ident.to_string();
@@ -161,17 +168,37 @@ impl Checker<'_> {
         ret: &Ty,
     ) -> Checked<(Vec<hir::Pattern>, hir::Expr)> {
         let mut params = Vec::new();
+        let known = self.locals.len();
         for (input, ty) in item.sig.inputs.iter().zip(&cell.sig.params) {
             if let syn::FnArg::Typed(typed) = input {
                 params.push(self.binding_pattern(&typed.pat, ty)?);
             }
         }
+        self.distinct_parameters(known)?;
         if ret.is_unit() {
             let body = self.block(&item.block, Some(ret))?;
             return Ok((params, self.coerce(body, ret)?));
         }
         let body = self.block_of(&item.block, ret)?;
         Ok((params, body))
+    }
+
+    fn distinct_parameters(&self, known: usize) -> Checked<()> {
+        let own = &self.locals[known..];
+        for (index, local) in own.iter().enumerate() {
+            if own[..index].iter().any(|other| other.name == local.name) {
+                return Err(Diagnostic::check(
+                    "E0415",
+                    local.span,
+                    format!(
+                        "identifier `{}` is bound more than once in this parameter list",
+                        local.name
+                    ),
+                )
+                .label("used as parameter more than once"));
+            }
+        }
+        Ok(())
     }
 
     fn constant(&mut self, item: &syn::ItemConst) -> Checked<()> {
@@ -191,6 +218,15 @@ impl Checker<'_> {
         }
         self.declare(&name, Entity::Constant(ty, value));
         Ok(())
+    }
+
+    /// A closure that is passed in may hold references.
+    fn parameter_type(&mut self, ty: &syn::Type) -> Checked<Ty> {
+        let ty = self.item_type(ty)?;
+        Ok(match ty.implemented() {
+            Some((kind, sig)) => Ty::implementor(kind, sig.clone(), true),
+            None => ty,
+        })
     }
 
     /// A type in an item's signature: nothing is inferred.
@@ -292,10 +328,18 @@ impl TypeScope for UserTypes<'_, '_> {
     }
 
     fn implementor(&mut self, ty: &syn::TypeImplTrait) -> Checked<Ty> {
-        Err(Diagnostic::unsupported(
-            span_of(ty.impl_token.span),
-            "`impl Trait` types; take a `&dyn Fn(…) -> …`",
-        ))
+        let span = span_of(ty.impl_token.span);
+        if self.holes {
+            return Err(Diagnostic::check(
+                "E0562",
+                span,
+                "`impl Trait` is not allowed in the type of variable bindings",
+            ));
+        }
+        match callable_bound(&ty.bounds, self)? {
+            Some((kind, sig)) => Ok(Ty::implementor(kind, Arc::new(sig), false)),
+            None => Err(Diagnostic::unsupported(span, "`impl` of traits other than `Fn…`")),
+        }
     }
 }
 

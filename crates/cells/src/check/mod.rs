@@ -455,7 +455,20 @@ impl<'n> Checker<'n> {
                 if self.infer.unify_sig(&closure.sig, pointer).is_err() {
                     return Err(self.mismatch(&want, &have, expr.span));
                 }
-                Ok(Expr { ty: want, ..expr })
+                Ok(coerced(expr, want))
+            }
+            _ if want.implemented().is_some() => {
+                let Some((kind, sig)) = want.implemented() else { return Ok(expr) };
+                if have.implemented().is_some_and(|(own, _)| own == kind) {
+                    return Ok(Expr { ty: want, ..expr });
+                }
+                if self.infer.var_kind(&have).is_some() {
+                    self.equate(&want, &have, expr.span)?;
+                    return Ok(expr);
+                }
+                let sig = (**sig).clone();
+                self.callable_bound(&have, kind, &sig, expr.span)?;
+                Ok(coerced(expr, want))
             }
             (Ty::Named("Box", from), Ty::Named("Box", to)) => {
                 let (from, to) = (self.infer.shallow(&from[0]), self.infer.shallow(&to[0]));
@@ -568,4 +581,12 @@ impl<'n> Checker<'n> {
             }
         }
     }
+}
+
+/// The value under another type; how it was made stays known.
+fn coerced(expr: Expr, ty: Ty) -> Expr {
+    let span = expr.span;
+    let block =
+        hir::Block { statements: Vec::new(), tail: Some(Box::new(expr)), span, label: None };
+    Expr { kind: Kind::Block(block), ty, span }
 }

@@ -162,7 +162,7 @@ fn vectors() -> Vec<Row> {
         method(VEC, "fn drain<R>(&mut self, range: R) -> Iter<T>", |vm, args, _| {
             let range = match take(args, 1) {
                 Value::Range(range) => *range,
-                _ => RangeValue { start: None, end: None, inclusive: false },
+                _ => RangeValue { start: None, end: None, inclusive: false, chars: false },
             };
             let list = vm.vec_mut(&args[0])?;
             let (start, end) = slice_bounds(&range, list.len())?;
