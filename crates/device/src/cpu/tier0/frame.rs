@@ -46,7 +46,7 @@ thread_local! {
 }
 
 /// Larger buffers go back to the system after use.
-const SPARE_LINES: usize = 8 << 20 >> 6;
+const SPARE_LINES: usize = 1 << 20 >> 6;
 
 /// See the module.
 pub(super) struct Frame<'p> {
