@@ -120,12 +120,7 @@ impl Interpreter {
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new().stack_size(DEEP_STACK);
             match builder.spawn_scoped(scope, || self.prepare_here(text, cell)) {
-                Ok(thread) => thread.join().unwrap_or_else(|_| {
-                    Err(Diagnostic::unsupported(
-                        Default::default(),
-                        "this cell: its check ended in a fault of vramlab",
-                    ))
-                }),
+                Ok(thread) => thread.join().expect("`prepare_here` catches panics"),
                 Err(error) => Err(Diagnostic::unsupported(
                     Default::default(),
                     format!("a cell this deep: no stack for it ({error})"),
@@ -135,7 +130,13 @@ impl Interpreter {
     }
 
     fn prepare_here(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
-        let prepared = self.prepare_parsed(text, cell);
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            self.prepare_parsed(text, cell)
+        }));
+        let prepared = checked.unwrap_or_else(|_| {
+            let what = "this cell: its check ended in a fault of vramlab";
+            Err(Diagnostic::unsupported(Default::default(), what))
+        });
         // Spans of this text are not asked for any more; the table of them would only grow.
         proc_macro2::extra::invalidate_current_thread_spans();
         prepared

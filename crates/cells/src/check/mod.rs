@@ -455,7 +455,7 @@ impl<'n> Checker<'n> {
                 if self.infer.unify_sig(&closure.sig, pointer).is_err() {
                     return Err(self.mismatch(&want, &have, expr.span));
                 }
-                Ok(Expr { ty: want, ..expr })
+                Ok(expr)
             }
             (Ty::Named("Box", from), Ty::Named("Box", to)) => {
                 let (from, to) = (self.infer.shallow(&from[0]), self.infer.shallow(&to[0]));

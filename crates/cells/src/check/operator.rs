@@ -405,12 +405,9 @@ impl Checker<'_> {
             |ty: &Ty| matches!(ty, Ty::Int(_)) || self.infer.var_kind(ty) == Some(VarKind::Int);
         let float =
             |ty: &Ty| matches!(ty, Ty::Float(_)) || self.infer.var_kind(ty) == Some(VarKind::Float);
-        let both_known = left.is_numeric() && right.is_numeric();
-        if both_known && !matches!((left, right), (Ty::Ref(..), _) | (_, Ty::Ref(..))) {
+        let same_class = (integral(left) && integral(right)) || (float(left) && float(right));
+        if same_class {
             return self.mismatch(left, right, spans.1);
-        }
-        if (integral(left) && float(right)) || (float(left) && integral(right)) {
-            return self.cannot(op, left, right, span);
         }
         self.cannot(op, left, right, span)
     }
