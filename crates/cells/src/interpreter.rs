@@ -172,7 +172,7 @@ impl Interpreter {
             || tree
                 .locals
                 .iter()
-                .any(|local| local.global.is_some() && infer.resolve(&local.ty).holds_references());
+                .any(|local| local.global.is_some() && may_borrow(&infer.resolve(&local.ty)));
         let context = Context {
             infer,
             locals: &tree.locals,
@@ -180,6 +180,7 @@ impl Interpreter {
             held: &held,
             earlier: &earlier,
             references,
+            pointers: &tree.pointers,
         };
         let first = tree
             .locals
@@ -193,7 +194,7 @@ impl Interpreter {
     }
 
     fn has_references(&self) -> bool {
-        self.variables.values().any(|binding| binding.ty.holds_references())
+        self.variables.values().any(|binding| may_borrow(&binding.ty))
     }
 
     /// Runs a prepared cell. Statements that completed stay, whatever comes after them.
@@ -479,6 +480,11 @@ fn shown(
         vm.to_dyn(value)?
     };
     Ok(Some(Shown { value, ty: ty.to_string(), text, is_variable: prepared.tail_variable }))
+}
+
+/// Values of the type may refer to variables; what transforms return may not.
+fn may_borrow(ty: &Ty) -> bool {
+    ty.holds_references() && !ty.is_named("Box")
 }
 
 /// The cell's top-level bindings; of several under one name the last one counts, and the others

@@ -117,6 +117,24 @@ impl Checker<'_> {
             let kind = Kind::Compound(op, Box::new(left), Box::new(right));
             return Ok(Expr { kind, ty: unit, span });
         }
+        if ty.is_named("Array") && op.is_arithmetic() {
+            self.assignable(&left, op_span, "E0067")?;
+            let spans = (left.span, right.span);
+            let array = Ty::array();
+            if self.binary_type(op, &array, &right_ty, op_span, spans)?.is_none() {
+                let (left, out) = (array.clone(), array);
+                self.pending.push(Pending::Binary {
+                    op,
+                    left,
+                    right: right_ty,
+                    out,
+                    span: op_span,
+                    spans,
+                });
+            }
+            let kind = Kind::Compound(op, Box::new(left), Box::new(right));
+            return Ok(Expr { kind, ty: unit, span });
+        }
         let plain = ty.is_scalar() || self.infer.var_kind(&ty).is_some();
         if !plain || ty == Ty::Char {
             let text = self.infer.text(&ty);
@@ -132,9 +150,6 @@ impl Checker<'_> {
             return Err(match &ty {
                 Ty::Ref(true, _) => {
                     fault.help("`+=` can be used on the value behind it: write `*` before it")
-                }
-                Ty::Named("Array", _) => {
-                    fault.help(format!("write `x = x {symbol} …`, which makes a new array"))
                 }
                 _ => fault,
             });
