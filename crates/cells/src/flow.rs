@@ -127,7 +127,9 @@ pub fn visit_places(inst: &Inst, see: &mut dyn FnMut(&Place, Access)) {
             text.iter().for_each(|one| operand(one, see));
         }
         Inst::Drop(slot) => see(&Place::slot(*slot), Access::Drop),
-        Inst::Bound { place, .. } | Inst::Look(place) => see(place, Access::Look),
+        Inst::Bound { place, .. } | Inst::Look(place) | Inst::Count { list: place, .. } => {
+            see(place, Access::Look);
+        }
         Inst::Return(value) => operand(value, see),
     }
     if let Some(dest) = dest {
@@ -149,12 +151,33 @@ pub fn touch(inst: &mut Inst, see: &mut dyn FnMut(Touch<'_>)) {
             Operand::Copy(own) | Operand::Move(own) => see(Touch::Place(own)),
             Operand::Const(_) => {}
         }
-    }
-    macro_rules! see {
-        (slot $($slot:expr),*) => {{ $(see(Touch::Slot($slot));)* }};
-        (place $place:expr) => { see(Touch::Place($place)) };
-        (all $operands:expr) => { $operands.for_each(|one| operand(one, see)) };
-    }
+    };
+    let place = |place: &mut Place| {
+        let through = place.slot & GLOBAL == 0 && behind[place.slot as usize];
+        slot(&mut place.slot);
+        for step in &mut place.steps {
+            if let Step::Index(index) = step {
+                slot(index);
+            }
+        }
+        if through {
+            place.steps.insert(0, Step::Deref);
+        }
+    };
+    parts_mut(inst, &place, &slot);
+}
+
+/// Every place of the instruction, to be changed.
+pub fn places_mut(inst: &mut Inst, change: &mut dyn FnMut(&mut Place)) {
+    let change = std::cell::RefCell::new(change);
+    parts_mut(inst, &|place| (change.borrow_mut())(place), &|_| {});
+}
+
+fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slot)) {
+    let operand = |operand: &mut Operand| match operand {
+        Operand::Copy(own) | Operand::Move(own) => place(own),
+        Operand::Const(_) => {}
+    };
     match inst {
         Inst::Nop | Inst::Jump(_) => {}
         Inst::Set { place, value } => {
@@ -227,9 +250,11 @@ pub fn touch(inst: &mut Inst, see: &mut dyn FnMut(Touch<'_>)) {
             operand(right, see);
             see!(all text.iter_mut());
         }
-        Inst::Drop(own) | Inst::Static { slot: own, .. } => see!(slot own),
-        Inst::Bound { place, .. } | Inst::Look(place) => see!(place place),
-        Inst::Return(value) => operand(value, see),
+        Inst::Drop(own) | Inst::Static { slot: own, .. } => slot(own),
+        Inst::Bound { place: own, .. } | Inst::Look(own) | Inst::Count { list: own, .. } => {
+            place(own);
+        }
+        Inst::Return(value) => operand(value),
     }
 }
 
@@ -1021,6 +1046,7 @@ impl<'d> Flow<'d> {
                 graph[from].push(to);
             }
         };
+        let referents = self.referents();
         for inst in &self.draft.insts {
             let mut sources = Vec::new();
             let mut dests = Vec::new();
@@ -1040,16 +1066,22 @@ impl<'d> Flow<'d> {
                     _ => {}
                 }
             });
+            let by_content = gives_content(inst);
             for from in &sources {
                 let through = match lends {
                     true => None,
                     false => referents.get(from),
                 };
                 for to in &dests {
-                    match through {
-                        // What comes out was behind the reference, and is not borrowed from it.
-                        Some(behind) => behind.iter().for_each(|own| edge(*own, *to)),
-                        None => edge(*from, *to),
+                    if by_content && matches!(self.facts[*from].ty, Ty::Ref(..)) {
+                        // What comes out was inside: it does not borrow the container.
+                        for inner in reach(&referents, *from) {
+                            if inner != *from {
+                                edge(inner, *to);
+                            }
+                        }
+                    } else {
+                        edge(*from, *to);
                     }
                 }
             }
@@ -1076,14 +1108,12 @@ impl<'d> Flow<'d> {
         graph
     }
 
-    /// The variable behind each temporary reference.
-    fn referents(&self) -> HashMap<usize, Vec<usize>> {
-        let mut referents: HashMap<usize, Vec<usize>> = HashMap::new();
+    /// Which variables each reference may refer to.
+    fn referents(&self) -> Vec<Vec<usize>> {
+        let mut referents = self.owners();
         for inst in &self.draft.insts {
-            if let Inst::Ref { dest, place, .. } = inst
-                && self.facts[self.var(*dest)].name.is_none()
-            {
-                referents.entry(self.var(*dest)).or_default().push(self.var(place.slot));
+            if let Inst::Ref { dest, place, .. } | Inst::SliceOf { dest, place, .. } = inst {
+                referents[self.var(*dest)].push(self.var(place.slot));
             }
         }
         referents
@@ -1214,7 +1244,8 @@ impl<'d> Flow<'d> {
             // A shared reference that is copied or reborrowed leaves what is behind it alone.
             let through_shared = self.behind_shared(&loan.place, place);
             if harmful && !through_shared {
-                found = Some(self.by_index(place, access));
+                let indexed = access == Access::Write && self.steps_through_vec(place);
+                found = Some(if indexed { Access::BorrowMut } else { access });
             }
         });
         found
@@ -1598,6 +1629,20 @@ fn reach(graph: &[Vec<usize>], from: usize) -> HashSet<usize> {
         }
     }
     seen
+}
+
+/// The call's result holds what was inside of its arguments, not references to them.
+fn gives_content(inst: &Inst) -> bool {
+    let Inst::CallLibrary { row, .. } = inst else { return false };
+    fn refers(ty: &Ty) -> bool {
+        match ty {
+            Ty::Ref(..) => true,
+            Ty::Named("Iter", _) => true,
+            Ty::Named(_, parts) | Ty::Tuple(parts) => parts.iter().any(refers),
+            _ => false,
+        }
+    }
+    !refers(&row.signature().ret)
 }
 
 /// The fields up to the first step that leaves the variable itself.

@@ -322,7 +322,8 @@ impl Iter {
     }
 }
 
-fn number(value: i128, chars: bool) -> Value {
+/// A number of a range, or the character that it stands for.
+pub fn number(value: i128, chars: bool) -> Value {
     if chars {
         return Value::Char(char::from_u32(value as u32).unwrap_or(char::REPLACEMENT_CHARACTER));
     }

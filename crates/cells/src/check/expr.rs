@@ -195,6 +195,12 @@ impl Checker<'_> {
             }
             return Ok(checked);
         }
+        if let [owner, name] = segments.as_slice()
+            && let Some(ty) = library::owner_type(owner)
+            && let Some(candidate) = library::find_method(&ty, name, &self.infer)
+        {
+            return self.method_value(candidate, &ty, span);
+        }
         Err(self.unknown_path(&segments, span))
     }
 
@@ -217,6 +223,19 @@ impl Checker<'_> {
 
     pub(super) fn unknown_path(&self, segments: &[String], span: Span) -> Box<Diagnostic> {
         let text = segments.join("::");
+        if let [owner, name] = segments
+            && let Some(ty) = crate::signature::builtin_type(owner)
+            && library::method_of(&ty, name, None).is_none()
+        {
+            return Diagnostic::check(
+                "E0599",
+                span,
+                format!(
+                    "no associated item named `{name}` found for type `{ty}` in the current scope"
+                ),
+            )
+            .label(format!("associated item not found in `{ty}`"));
+        }
         let known = crate::signature::builtin_type(&segments[0]).is_some()
             || library::is_known_type(&segments[0]);
         if known || segments[0] == "std" || segments[0] == "core" {
@@ -454,6 +473,16 @@ impl Checker<'_> {
             }
             (syn::Member::Named(name), Ty::Named(record, _)) => {
                 let text = name.to_string();
+                if let Ty::Named("Range" | "RangeInclusive" | "RangeFrom", bounds) = &ty
+                    && let Some(field) = match text.as_str() {
+                        "start" if *record != "RangeInclusive" => Some("start"),
+                        "end" if *record == "Range" => Some("end"),
+                        _ => None,
+                    }
+                {
+                    let ty = bounds[0].clone();
+                    return Ok(Expr { kind: Kind::Member(Box::new(base), field), ty, span });
+                }
                 if let Some((field, ty)) = library::record_field(record, &text) {
                     return Ok(Expr { kind: Kind::Member(Box::new(base), field), ty, span });
                 }
@@ -637,14 +666,8 @@ impl Checker<'_> {
             ty: Ty::usize(),
             span: syntax::span(&repeat.len),
         };
-        let element_ty = self.infer.resolve(&element.ty);
-        if !self.may_copy(&element_ty) && length > 1 {
-            return Err(Diagnostic::check(
-                "E0277",
-                element.span,
-                format!("the trait bound `{element_ty}: Copy` is not satisfied"),
-            )
-            .label(format!("the trait `Copy` is not implemented for `{element_ty}`")));
+        if length > 1 {
+            self.require(&element.ty.clone(), "Copy", &[], element.span);
         }
         let ty = Ty::array_of(element.ty.clone(), length);
         Ok(Expr { kind: Kind::Repeat(Box::new(element), Box::new(count)), ty, span })
@@ -696,14 +719,6 @@ impl Checker<'_> {
             (None, Some(_), true) => "RangeToInclusive",
             (None, None, _) => "RangeFull",
         };
-        if let Some(bound) = &bound {
-            let bound = self.infer.shallow(bound);
-            let integer = matches!(bound, Ty::Int(_) | Ty::Char | Ty::Float(_))
-                || self.infer.var_kind(&bound).is_some();
-            if !integer {
-                return Err(Diagnostic::unsupported(span, "ranges of anything but integers"));
-            }
-        }
         let ty = match bound {
             Some(bound) => Ty::generic(name, bound),
             None => Ty::named("RangeFull"),
@@ -1099,6 +1114,45 @@ impl Checker<'_> {
         Ok(Expr { kind: Kind::Return(value.map(Box::new)), ty: Ty::Never, span })
     }
 
+    /// `value?` of an `Option`.
+    fn question_mark(&mut self, inner: &syn::ExprTry) -> Checked<Expr> {
+        let value = self.expr(&inner.expr, None)?;
+        let token = span_of(inner.question_token.span);
+        let span = between(value.span, token);
+        let ty = self.infer.shallow(&value.ty);
+        let Ty::Named("Option", content) = &ty else {
+            if self.infer.var_kind(&ty) == Some(VarKind::General) {
+                return Err(self.annotation_needed(value.span));
+            }
+            return Err(Diagnostic::check(
+                "E0277",
+                token,
+                "the `?` operator can only be applied to values that implement `Try`",
+            )
+            .label(format!(
+                "the `?` operator cannot be applied to type `{}`",
+                self.infer.text(&ty)
+            )));
+        };
+        let content = content[0].clone();
+        let Some(ret) = self.body().ret.clone() else {
+            return Err(Diagnostic::unsupported(token, "`?` outside of a function"));
+        };
+        let returned = Ty::generic("Option", self.infer.fresh());
+        if self.infer.unify(&ret, &returned).is_err() {
+            return Err(Diagnostic::check(
+                "E0277",
+                token,
+                "the `?` operator can only be used in a function that returns `Result` or `Option`",
+            )
+            .label(format!(
+                "cannot use it in a function that returns `{}`",
+                self.infer.text(&ret)
+            )));
+        }
+        Ok(Expr { kind: Kind::Try(Box::new(value)), ty: content, span })
+    }
+
     pub(super) fn closure(
         &mut self,
         closure: &syn::ExprClosure,
@@ -1284,8 +1338,15 @@ impl Checker<'_> {
 
     fn cast(&mut self, cast: &syn::ExprCast) -> Checked<Expr> {
         let to = self.user_type(&cast.ty)?;
-        // `3 as u8`: a literal takes the type; a variable keeps its own.
-        let inner = self.expr(&cast.expr, to.is_numeric().then_some(&to))?;
+        // Only a literal takes its type from the cast.
+        let literal = match super::call::strip(&cast.expr) {
+            syn::Expr::Lit(_) => true,
+            syn::Expr::Unary(unary) => {
+                matches!(super::call::strip(&unary.expr), syn::Expr::Lit(_))
+            }
+            _ => false,
+        };
+        let inner = self.expr(&cast.expr, literal.then_some(&to))?;
         let end = span_of(syn::spanned::Spanned::span(&cast.ty));
         let span = between(inner.span, end);
         self.pending.push(Pending::Cast { from: inner.ty.clone(), to: to.clone(), span });

@@ -10,7 +10,7 @@ use crate::ir::Span;
 use crate::library;
 use crate::place::span_of;
 use crate::signature::{TypeScope, callable_bound, read_return, read_type};
-use crate::ty::{FnSig, Ty};
+use crate::ty::{ClosureKind, FnSig, Ty};
 use std::sync::Arc;
 use syn::spanned::Spanned;
 
@@ -168,10 +168,12 @@ impl Checker<'_> {
         ret: &Ty,
     ) -> Checked<(Vec<hir::Pattern>, hir::Expr)> {
         let mut params = Vec::new();
-        let known = self.locals.len();
+        let first = self.locals.len();
         for (input, ty) in item.sig.inputs.iter().zip(&cell.sig.params) {
             if let syn::FnArg::Typed(typed) = input {
+                let before = self.locals.len();
                 params.push(self.binding_pattern(&typed.pat, ty)?);
+                self.refuse_twice(first, before)?;
             }
         }
         self.distinct_parameters(known)?;
@@ -183,10 +185,10 @@ impl Checker<'_> {
         Ok((params, body))
     }
 
-    fn distinct_parameters(&self, known: usize) -> Checked<()> {
-        let own = &self.locals[known..];
-        for (index, local) in own.iter().enumerate() {
-            if own[..index].iter().any(|other| other.name == local.name) {
+    /// Parameters have names of their own.
+    fn refuse_twice(&self, first: usize, new: usize) -> Checked<()> {
+        for local in &self.locals[new..] {
+            if self.locals[first..new].iter().any(|other| other.name == local.name) {
                 return Err(Diagnostic::check(
                     "E0415",
                     local.span,
@@ -328,18 +330,20 @@ impl TypeScope for UserTypes<'_, '_> {
     }
 
     fn implementor(&mut self, ty: &syn::TypeImplTrait) -> Checked<Ty> {
-        let span = span_of(ty.impl_token.span);
-        if self.holes {
-            return Err(Diagnostic::check(
-                "E0562",
-                span,
-                "`impl Trait` is not allowed in the type of variable bindings",
-            ));
+        if !self.holes
+            && let Some((kind, sig)) = callable_bound(&ty.bounds, self)?
+        {
+            let name = match kind {
+                ClosureKind::Fn => "impl Fn",
+                ClosureKind::FnMut => "impl FnMut",
+                ClosureKind::FnOnce => "impl FnOnce",
+            };
+            return Ok(Ty::generic(name, Ty::DynFn(Arc::new(sig))));
         }
-        match callable_bound(&ty.bounds, self)? {
-            Some((kind, sig)) => Ok(Ty::implementor(kind, Arc::new(sig), false)),
-            None => Err(Diagnostic::unsupported(span, "`impl` of traits other than `Fn…`")),
-        }
+        Err(Diagnostic::unsupported(
+            span_of(ty.impl_token.span),
+            "`impl Trait` types other than `impl Fn`",
+        ))
     }
 }
 

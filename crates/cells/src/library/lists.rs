@@ -290,6 +290,20 @@ fn slices() -> Vec<Row> {
             let right = vm.slice_of(&args[0], at, length)?;
             Ok(Value::Tuple(vec![left, right]))
         }),
+        method(
+            SLICE,
+            "fn split_at_mut(&mut self, at: usize) -> (&mut [T], &mut [T])",
+            |vm, args, _| {
+                let at = size(vm, &args[1])?;
+                let length = vm.list(&args[0])?.len();
+                if at > length {
+                    return Err(panic("mid > len"));
+                }
+                let left = vm.slice_of(&args[0], 0, at)?;
+                let right = vm.slice_of(&args[0], at, length)?;
+                Ok(Value::Tuple(vec![left, right]))
+            },
+        ),
         method(SLICE, "fn join(&self, separator: &str) -> String", |vm, args, _| {
             let separator = text(vm, &args[1])?;
             let parts: Fallible<Vec<&str>> =
