@@ -7,7 +7,7 @@ use crate::code::{
 };
 use crate::diagnostic::Diagnostic;
 use crate::exhaustive;
-use crate::flow::{self, Touch};
+use crate::flow;
 use crate::hir::{
     Arm, BinaryOp, Binding, Block, BodyId, Callee, Closure, Expr, Format, Kind, Local, LocalId,
     LoopId, Pattern, PatternKind, Piece, Statement, Tree,
@@ -93,12 +93,6 @@ fn seal(draft: Draft, cell: u32) -> Code {
                 *inst = Inst::Nop;
             }
             Inst::Static { .. } | Inst::Look(_) => *inst = Inst::Nop,
-            Inst::Ref { dest, mutable: false, .. }
-                if *dest & GLOBAL == 0
-                    && matches!(draft.slots[*dest as usize].ty, Ty::Ref(true, _)) =>
-            {
-                *inst = Inst::Nop;
-            }
             _ => {}
         }
     }
@@ -197,13 +191,11 @@ struct LoopFrame {
     head: Option<u32>,
 }
 
-/// A captured variable, or the field of one that alone is used.
 struct Upvar {
     local: LocalId,
     /// The field of it, when the closure names nothing else of the variable.
     field: Option<u32>,
     slot: Slot,
-    path: Vec<u32>,
 }
 
 /// How a closure holds a captured variable.
@@ -298,13 +290,6 @@ impl<'c> Builder<'c> {
         self.insts.push(inst);
         self.spans.push(self.span);
         self.insts.len() - 1
-    }
-
-    fn emit_at(&mut self, inst: Inst, span: Span) -> usize {
-        let before = std::mem::replace(&mut self.span, span);
-        let index = self.emit(inst);
-        self.span = before;
-        index
     }
 
     fn here(&self) -> u32 {
@@ -835,7 +820,6 @@ impl<'c> Builder<'c> {
             Kind::Block(block) => {
                 self.extend = extend;
                 self.block(block, dest)?;
-                self.coerced_closure(expr, block)?;
             }
             Kind::If { condition, then, otherwise } => {
                 self.if_expr(condition, then, otherwise.as_deref(), dest)?;
@@ -897,35 +881,6 @@ impl<'c> Builder<'c> {
                 self.assert_equal(expr, left, right, *equal, message.as_ref())?;
                 self.set(dest, Operand::Const(Value::Unit));
             }
-        }
-        Ok(())
-    }
-
-    /// A closure that became a function pointer, an `impl Fn` or a `Box<dyn Fn>`: what its body
-    /// decided must allow that.
-    fn coerced_closure(&self, expr: &Expr, block: &Block) -> Built<()> {
-        let Some(tail) = &block.tail else { return Ok(()) };
-        let Ty::Closure(closure) = self.ty_of(tail) else { return Ok(()) };
-        let Some(facts) = closure.facts.get() else { return Ok(()) };
-        let ty = self.ty_of(expr);
-        if matches!(ty, Ty::FnPtr(_)) && facts.captures {
-            return Err(Diagnostic::check("E0308", expr.span, "mismatched types").label(format!(
-                "expected `{ty}`, found a closure; closures can only be coerced to `fn` types if \
-                 they do not capture any variables"
-            )));
-        }
-        let Some((wanted, _)) = ty.implemented() else { return Ok(()) };
-        if facts.kind > wanted {
-            let message = format!(
-                "expected a closure that implements the `{}` trait, but this closure only \
-                 implements `{}`",
-                wanted.name(),
-                facts.kind.name()
-            );
-            return Err(Diagnostic::check("E0525", expr.span, message));
-        }
-        if facts.borrows && !ty.holds_references() {
-            return Err(outlives(expr.span));
         }
         Ok(())
     }
@@ -1043,13 +998,6 @@ impl<'c> Builder<'c> {
             out.push(if quiet { self.operand(part)? } else { self.settled(part)? });
         }
         Ok(out)
-    }
-
-    /// The part is moved, and a later one borrows: the move comes first.
-    fn precedes(&self, part: &Expr, later: &[&Expr]) -> bool {
-        is_place(part)
-            && !self.ty_of(part).is_copy()
-            && later.iter().any(|later| borrows(later))
     }
 
     /// Moving out of what is only borrowed or indexed is refused.
@@ -1196,22 +1144,6 @@ impl<'c> Builder<'c> {
         }
         let place = if is_place(inner) {
             self.place(inner)?
-        } else if !mutable && is_constant(inner) && !self.ty_of(inner).needs_drop() {
-            // A constant lives as long as the program.
-            let ty = self.ty_of(inner);
-            let slot = match self.body {
-                0 => {
-                    self.next_global += 1;
-                    let slot = GLOBAL | (self.next_global - 1);
-                    let entry = Entry::No;
-                    let facts = SlotFacts { ty, name: None, mutable: true, span, entry };
-                    self.globals.push((slot, facts));
-                    slot
-                }
-                _ => self.new_slot(ty, None, true, span),
-            };
-            self.into(inner, slot)?;
-            Place::slot(slot)
         } else {
             let slot = if is_promoted(inner) {
                 self.new_slot(self.ty_of(inner), None, false, span)
@@ -1259,12 +1191,12 @@ impl<'c> Builder<'c> {
             let over = self.emit(Inst::Jump(0));
             self.patch(&[skip]);
             self.open(ScopeKind::Statement);
-            self.into(right, own)?;
+            self.into(right, dest)?;
             self.close();
             self.patch(&[over]);
         } else {
             self.open(ScopeKind::Statement);
-            self.into(right, own)?;
+            self.into(right, dest)?;
             self.close();
             self.patch(&[skip]);
         }
@@ -1401,9 +1333,6 @@ impl<'c> Builder<'c> {
     }
 
     fn compound(&mut self, op: BinaryOp, place: &Expr, value: &Expr, span: Span) -> Built<()> {
-        if self.ty_of(place).is_named("Array") {
-            return self.array_compound(op, place, value, span);
-        }
         let num = Num::of(&self.ty_of(place));
         if self.ty_of(place).is_named("Array") {
             return self.compound_array(op, place, value, span);
@@ -1531,17 +1460,8 @@ impl<'c> Builder<'c> {
             self.bind(&arm.pattern, place.clone())?;
             self.peek = false;
             let mut guard_fails = Vec::new();
-            match &arm.guard {
-                Some(guard) if self.binds_by_move(&arm.pattern) => {
-                    self.guard_by_reference(&arm.pattern, &place, guard, &mut fails)?;
-                    self.bind(&arm.pattern, place.clone())?;
-                }
-                guard => {
-                    self.bind(&arm.pattern, place.clone())?;
-                    if let Some(guard) = guard {
-                        self.condition(guard, &mut guard_fails)?;
-                    }
-                }
+            if let Some(guard) = &arm.guard {
+                self.condition(guard, &mut guard_fails)?;
             }
             if moves {
                 let mut names = Vec::new();
@@ -1572,86 +1492,6 @@ impl<'c> Builder<'c> {
         });
         self.patch(&ends);
         Ok(())
-    }
-
-    /// A guard looks at what its pattern is going to move.
-    fn guard_by_reference(
-        &mut self,
-        pattern: &Pattern,
-        place: &Place,
-        guard: &Expr,
-        fails: &mut Vec<usize>,
-    ) -> Built<()> {
-        let mut names = Vec::new();
-        if !self.look_at_names(pattern, place.clone(), &mut names) {
-            let words = "a guard on alternatives that move";
-            return Err(Diagnostic::unsupported(pattern.span, words));
-        }
-        let start = self.insts.len();
-        self.condition(guard, fails)?;
-        for inst in &mut self.insts[start..] {
-            flow::touch(inst, &mut |part| {
-                if let Touch::Place(place) = part
-                    && names.iter().any(|(_, slot)| *slot == place.slot)
-                {
-                    place.steps.insert(0, Step::Deref);
-                }
-            });
-        }
-        for (local, _) in names {
-            self.map.remove(&local);
-        }
-        Ok(())
-    }
-
-    /// Lets the pattern's names stand for references into the place.
-    fn look_at_names(
-        &mut self,
-        pattern: &Pattern,
-        place: Place,
-        names: &mut Vec<(LocalId, Slot)>,
-    ) -> bool {
-        match &pattern.kind {
-            PatternKind::Bind { local, inner, .. } => {
-                let name = Some(self.context.locals[*local as usize].name.clone());
-                let ty = Ty::reference(self.ty(&self.context.locals[*local as usize].ty));
-                let slot = self.new_slot(ty, name, false, pattern.span);
-                self.emit_at(
-                    Inst::Ref { dest: slot, place: place.clone(), mutable: false },
-                    pattern.span,
-                );
-                self.map.insert(*local, slot);
-                names.push((*local, slot));
-                inner.as_ref().is_none_or(|inner| self.look_at_names(inner, place, names))
-            }
-            PatternKind::Tuple(parts) => parts.iter().enumerate().all(|(index, part)| {
-                let place = place.clone().step(Step::Child(index as u32));
-                self.look_at_names(part, place, names)
-            }),
-            PatternKind::Some(inner) => self.look_at_names(inner, place.step(Step::Child(0)), names),
-            PatternKind::Deref(inner) => self.look_at_names(inner, place.step(Step::Deref), names),
-            PatternKind::Slice { before, rest, after } => {
-                matches!(rest, None | Some(None))
-                    && before.iter().enumerate().all(|(index, part)| {
-                        let place = place.clone().step(Step::Child(index as u32));
-                        self.look_at_names(part, place, names)
-                    })
-                    && after.iter().enumerate().all(|(index, part)| {
-                        let step = Step::FromEnd((after.len() - index) as u32);
-                        self.look_at_names(part, place.clone().step(step), names)
-                    })
-            }
-            PatternKind::Or(cases) => {
-                let mut bound = Vec::new();
-                cases.iter().for_each(|case| pattern_locals(case, &mut bound));
-                bound.is_empty()
-            }
-            PatternKind::Wild
-            | PatternKind::Literal(_)
-            | PatternKind::Range { .. }
-            | PatternKind::None
-            | PatternKind::Assign(_) => true,
-        }
     }
 
     fn binds_by_move(&self, pattern: &Pattern) -> bool {
@@ -2082,9 +1922,7 @@ impl<'c> Builder<'c> {
         let kind = closure_kind(&inner);
         // `seal` wants captures right behind the arguments.
         place_captures(&mut inner, &modes);
-        let captures = !inner.upvars.is_empty();
-        let mut facts =
-            ClosureFacts { kind, borrows: false, copy: true, drops: false, captures };
+        let mut facts = ClosureFacts { kind, borrows: false, copy: true, drops: false };
         let mut captures = Vec::new();
         for (upvar, mode) in inner.upvars.iter().zip(&modes) {
             let slot = self.slot_of(upvar.local);
@@ -2164,7 +2002,7 @@ impl<'c> Builder<'c> {
             Callee::Value(callee) => self.call_value(expr, callee, args, dest)?,
             Callee::Surface(item, types) => {
                 let sig = Candidate::Item(item).signature();
-                let mut operands = self.arguments(sig, args)?;
+                let mut operands = self.arguments(args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let at = usize::from(sig.receiver.is_some());
                 for (index, ty) in types.iter().enumerate() {
@@ -2184,12 +2022,7 @@ impl<'c> Builder<'c> {
             }
             Callee::Library(row) => {
                 let sig = Candidate::Row(row).signature();
-                let operands = self.arguments(sig, args)?;
-                if let (Ty::Named("Box", inner), [arg]) = (self.ty_of(expr), args)
-                    && matches!(inner[0], Ty::DynFn(_))
-                {
-                    self.boxed_closure(arg)?;
-                }
+                let operands = self.arguments(args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let meta = Meta {
                     args: args.iter().map(|arg| self.ty_of(arg)).collect(),
@@ -2201,22 +2034,6 @@ impl<'c> Builder<'c> {
             }
         }
         Ok(())
-    }
-
-    /// What is boxed as `dyn Fn` is taken to live for ever.
-    fn boxed_closure(&self, arg: &Expr) -> Built<()> {
-        let Ty::Closure(closure) = self.ty_of(arg) else { return Ok(()) };
-        match closure.facts.get() {
-            Some(facts) if facts.borrows => {
-                let returned = matches!(&self.ret, Ty::Named("Box", inner)
-                    if matches!(inner[0], Ty::DynFn(_)));
-                Err(match returned {
-                    true => outlives(arg.span),
-                    false => Diagnostic::unsupported(arg.span, "a boxed closure that borrows"),
-                })
-            }
-            _ => Ok(()),
-        }
     }
 
     /// `params.push(w)`: the tables name the element by its path.
@@ -2236,16 +2053,14 @@ impl<'c> Builder<'c> {
     }
 
     /// A method's receiver that is borrowed mutably is borrowed last (two-phase borrows).
-    fn arguments(&mut self, sig: &Signature, args: &[Expr]) -> Built<Vec<Operand>> {
+    fn arguments(&mut self, args: &[Expr]) -> Built<Vec<Operand>> {
         if let Some((first, rest)) = args.split_first()
-            && sig.receiver.is_some()
             && let Kind::Borrow(true, inner) = &first.kind
             && is_place(inner)
             && !rest.is_empty()
             && !(matches!(inner.kind, Kind::Index(..)) && is_unsized(&self.ty_of(inner)))
         {
             let place = self.place(inner)?;
-            let reserved = self.reserve(&place, self.ty_of(first), first.span, rest);
             let mut operands = self.operands(rest, false)?;
             for (operand, arg) in operands.iter_mut().zip(rest) {
                 if let Operand::Copy(own) | Operand::Move(own) = operand
@@ -2263,36 +2078,6 @@ impl<'c> Builder<'c> {
             return Ok(operands);
         }
         self.operands(args, false)
-    }
-
-    /// From here to its activation the place may be read and not changed. Nothing runs for it.
-    fn reserve(&mut self, place: &Place, ty: Ty, span: Span, rest: &[Expr]) -> Option<Slot> {
-        if rest.iter().all(|part| matches!(part.kind, Kind::Literal(_) | Kind::Local(_))) {
-            return None;
-        }
-        let slot = self.new_slot(ty, None, true, span);
-        self.emit_at(Inst::Ref { dest: slot, place: place.clone(), mutable: false }, span);
-        Some(slot)
-    }
-
-    fn activate(&mut self, reserved: Option<Slot>, place: Place, ty: Ty, span: Span) -> Slot {
-        if let Some(reserved) = reserved {
-            self.emit_at(Inst::Look(Place::slot(reserved)), span);
-        }
-        let slot = self.temp(ty, false);
-        self.emit_at(Inst::Ref { dest: slot, place, mutable: true }, span);
-        slot
-    }
-
-    /// What would be read through the place itself, or through a reference, is read before the
-    /// place is borrowed.
-    fn settle(&mut self, operand: &mut Operand, part: &Expr, borrowed: &Place) {
-        let (Operand::Copy(place) | Operand::Move(place)) = &*operand else { return };
-        if place.slot == borrowed.slot || place.steps.contains(&Step::Deref) {
-            let dest = self.temp(self.ty_of(part), false);
-            let value = std::mem::replace(operand, Operand::Move(Place::slot(dest)));
-            self.set(dest, value);
-        }
     }
 
     /// What `'static` and the closure traits ask of the arguments.
@@ -2457,14 +2242,6 @@ fn is_place(expr: &Expr) -> bool {
         Kind::Local(_) | Kind::Deref(_) => true,
         Kind::Index(base, _) => is_place(base) || !matches!(base.kind, Kind::Literal(_)),
         Kind::Field(base, _) => is_place(base) || matches!(base.kind, Kind::Call(..)),
-        _ => false,
-    }
-}
-
-fn borrows(expr: &Expr) -> bool {
-    match &expr.kind {
-        Kind::Borrow(..) => true,
-        Kind::Tuple(parts) | Kind::List(parts) => parts.iter().any(borrows),
         _ => false,
     }
 }

@@ -137,19 +137,11 @@ pub fn visit_places(inst: &Inst, see: &mut dyn FnMut(&Place, Access)) {
     }
 }
 
-/// A part of an instruction that names a slot.
-pub enum Touch<'i> {
-    /// Where a result goes.
-    Slot(&'i mut Slot),
-    Place(&'i mut Place),
-}
-
-/// Every slot and place of an instruction, to be changed. An index inside a place is part of it.
-pub fn touch(inst: &mut Inst, see: &mut dyn FnMut(Touch<'_>)) {
-    fn operand(operand: &mut Operand, see: &mut dyn FnMut(Touch<'_>)) {
-        match operand {
-            Operand::Copy(own) | Operand::Move(own) => see(Touch::Place(own)),
-            Operand::Const(_) => {}
+/// Renumbers the frame's slots; places of slots marked `behind` are looked through first.
+pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
+    let slot = |slot: &mut Slot| {
+        if *slot & GLOBAL == 0 {
+            *slot = renumber[*slot as usize];
         }
     };
     let place = |place: &mut Place| {
@@ -180,25 +172,25 @@ fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slo
     };
     match inst {
         Inst::Nop | Inst::Jump(_) => {}
-        Inst::Set { place, value } => {
-            see!(place place);
-            operand(value, see);
+        Inst::Set { place: own, value } => {
+            place(own);
+            operand(value);
         }
-        Inst::Ref { dest, place, .. }
-        | Inst::Member { dest, place, .. }
-        | Inst::Rest { dest, place, .. } => {
-            see!(slot dest);
-            see!(place place);
+        Inst::Ref { dest, place: own, .. }
+        | Inst::Member { dest, place: own, .. }
+        | Inst::Rest { dest, place: own, .. } => {
+            slot(dest);
+            place(own);
         }
-        Inst::SliceOf { dest, place, range, .. } => {
-            see!(slot dest);
-            see!(place place);
-            operand(range, see);
+        Inst::SliceOf { dest, place: own, range, .. } => {
+            slot(dest);
+            place(own);
+            operand(range);
         }
         Inst::Binary { dest, left, right, .. } | Inst::ArrayBinary { dest, left, right, .. } => {
-            see!(slot dest);
-            operand(left, see);
-            operand(right, see);
+            slot(dest);
+            operand(left);
+            operand(right);
         }
         Inst::Not { dest, value, .. }
         | Inst::Negate { dest, value, .. }
@@ -206,49 +198,52 @@ fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slo
         | Inst::Some { dest, value }
         | Inst::ArrayNegate { dest, value }
         | Inst::Iterate { dest, value } => {
-            see!(slot dest);
-            operand(value, see);
+            slot(dest);
+            operand(value);
         }
         Inst::Tuple { dest, parts } | Inst::List { dest, parts } => {
-            see!(slot dest);
-            see!(all parts.iter_mut());
+            slot(dest);
+            parts.iter_mut().for_each(operand);
         }
         Inst::Range { dest, start, end, .. } => {
-            see!(slot dest);
-            see!(all start.iter_mut().chain(end));
+            slot(dest);
+            start.iter_mut().chain(end).for_each(operand);
         }
         Inst::Repeat { dest, value, count } => {
-            see!(slot dest);
-            operand(value, see);
-            operand(count, see);
+            slot(dest);
+            operand(value);
+            operand(count);
         }
         Inst::Closure { dest, captures, .. } => {
-            see!(slot dest);
-            see!(all captures.iter_mut());
+            slot(dest);
+            captures.iter_mut().for_each(operand);
         }
         Inst::Call { dest, args, .. }
         | Inst::CallLibrary { dest, args, .. }
         | Inst::CallSurface { dest, args, .. } => {
-            see!(slot dest);
-            see!(all args.iter_mut());
+            slot(dest);
+            args.iter_mut().for_each(operand);
         }
         Inst::CallValue { dest, callee, args } => {
-            see!(slot dest);
-            operand(callee, see);
-            see!(all args.iter_mut());
+            slot(dest);
+            operand(callee);
+            args.iter_mut().for_each(operand);
         }
-        Inst::Next { iter, dest, .. } => see!(slot iter, dest),
-        Inst::Unless { condition, .. } => operand(condition, see),
-        Inst::Test { place, .. } => see!(place place),
+        Inst::Next { iter, dest, .. } => {
+            slot(iter);
+            slot(dest);
+        }
+        Inst::Unless { condition, .. } => operand(condition),
+        Inst::Test { place: own, .. } => place(own),
         Inst::Format { dest, values, .. } => {
-            see!(slot dest);
-            see!(all values.iter_mut());
+            slot(dest);
+            values.iter_mut().for_each(operand);
         }
-        Inst::Print { text, .. } | Inst::Panic { text } => operand(text, see),
+        Inst::Print { text, .. } | Inst::Panic { text } => operand(text),
         Inst::Unequal { left, right, text, .. } => {
-            operand(left, see);
-            operand(right, see);
-            see!(all text.iter_mut());
+            operand(left);
+            operand(right);
+            text.iter_mut().for_each(operand);
         }
         Inst::Drop(own) | Inst::Static { slot: own, .. } => slot(own),
         Inst::Bound { place: own, .. } | Inst::Look(own) | Inst::Count { list: own, .. } => {
@@ -256,30 +251,6 @@ fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slo
         }
         Inst::Return(value) => operand(value),
     }
-}
-
-/// Renumbers the frame's slots; places of slots marked `behind` are looked through first.
-pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
-    let renamed = |slot: &mut Slot| {
-        if *slot & GLOBAL == 0 {
-            *slot = renumber[*slot as usize];
-        }
-    };
-    touch(inst, &mut |part| match part {
-        Touch::Slot(slot) => renamed(slot),
-        Touch::Place(place) => {
-            let through = place.slot & GLOBAL == 0 && behind[place.slot as usize];
-            renamed(&mut place.slot);
-            for step in &mut place.steps {
-                if let Step::Index(index) = step {
-                    renamed(index);
-                }
-            }
-            if through {
-                place.steps.insert(0, Step::Deref);
-            }
-        }
-    });
 }
 
 /// More table cells than this are refused: the check must stay quick.
@@ -1038,7 +1009,6 @@ impl<'d> Flow<'d> {
     /// To which variables references flow from each one.
     fn holder_graph(&self) -> Vec<Vec<usize>> {
         let owners = self.owners();
-        let referents = self.referents();
         let mut graph = vec![Vec::new(); self.facts.len()];
         let holds = |var: usize| self.facts[var].ty.holds_references();
         let mut edge = |from: usize, to: usize| {
@@ -1050,7 +1020,6 @@ impl<'d> Flow<'d> {
         for inst in &self.draft.insts {
             let mut sources = Vec::new();
             let mut dests = Vec::new();
-            let lends = lends(inst);
             visit_places(inst, &mut |place, access| {
                 let var = self.var(place.slot);
                 match access {
@@ -1068,10 +1037,6 @@ impl<'d> Flow<'d> {
             });
             let by_content = gives_content(inst);
             for from in &sources {
-                let through = match lends {
-                    true => None,
-                    false => referents.get(from),
-                };
                 for to in &dests {
                     if by_content && matches!(self.facts[*from].ty, Ty::Ref(..)) {
                         // What comes out was inside: it does not borrow the container.
@@ -1251,15 +1216,6 @@ impl<'d> Flow<'d> {
         found
     }
 
-    /// Elements of a `Vec` are reached by a method that borrows it.
-    fn by_index(&self, place: &Place, access: Access) -> Access {
-        match access {
-            Access::Write if self.steps_through_vec(place) => Access::BorrowMut,
-            Access::Copy | Access::Move if self.steps_through_vec(place) => Access::Borrow,
-            other => other,
-        }
-    }
-
     /// The loan is of something behind a shared reference that the access only holds.
     fn behind_shared(&self, loan: &Place, access: &Place) -> bool {
         let mut ty = self.facts[self.var(loan.slot)].ty.clone();
@@ -1308,11 +1264,6 @@ impl<'d> Flow<'d> {
         fault
     }
 
-    /// A two-phase borrow before its activation.
-    fn is_reserved(&self, loan: &Loan) -> bool {
-        !loan.mutable && loan.point.is_some() && matches!(self.facts[loan.holder].ty, Ty::Ref(true, _))
-    }
-
     fn conflict_words(
         &self,
         access: Access,
@@ -1330,7 +1281,7 @@ impl<'d> Flow<'d> {
                 format!("cannot assign to {name} because it is borrowed"),
                 "assigned to here but it was already borrowed",
             ),
-            Access::BorrowMut if loan.mutable || self.is_reserved(loan) => (
+            Access::BorrowMut if loan.mutable => (
                 "E0499",
                 format!("cannot borrow {name} as mutable more than once at a time"),
                 "second mutable borrow occurs here",
@@ -1604,17 +1555,6 @@ impl UseIndex {
             }
         }
         live
-    }
-}
-
-/// Whether the result may borrow from the references that are passed, by what its declared type
-/// says: `Option<T>` of `pop` does not, `Option<&mut T>` of `last_mut` does.
-fn lends(inst: &Inst) -> bool {
-    match inst {
-        Inst::CallLibrary { row, .. } => {
-            crate::library::Candidate::Row(row).signature().ret.holds_references()
-        }
-        _ => true,
     }
 }
 

@@ -140,16 +140,6 @@ pub enum ClosureKind {
 }
 
 impl ClosureKind {
-    pub const ALL: [ClosureKind; 3] = [ClosureKind::Fn, ClosureKind::FnMut, ClosureKind::FnOnce];
-
-    pub const fn implemented_name(self) -> &'static str {
-        match self {
-            ClosureKind::Fn => "impl Fn",
-            ClosureKind::FnMut => "impl FnMut",
-            ClosureKind::FnOnce => "impl FnOnce",
-        }
-    }
-
     pub const fn name(self) -> &'static str {
         match self {
             ClosureKind::Fn => "Fn",
@@ -167,8 +157,6 @@ pub struct ClosureFacts {
     pub borrows: bool,
     pub copy: bool,
     pub drops: bool,
-    /// Captures anything: then it is no function pointer.
-    pub captures: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -297,27 +285,6 @@ impl Ty {
         }
     }
 
-    /// Of `impl Fn(…) -> …` in a signature: the trait and its signature. What may hold references
-    /// has a second argument, a reference.
-    pub fn implemented(&self) -> Option<(ClosureKind, &Arc<FnSig>)> {
-        let Ty::Named(name, arguments) = self else { return None };
-        let kind = ClosureKind::ALL.into_iter().find(|kind| kind.implemented_name() == *name)?;
-        match arguments.first() {
-            Some(Ty::DynFn(sig)) => Some((kind, sig)),
-            _ => None,
-        }
-    }
-
-    /// `impl Fn(…) -> …`.
-    pub fn implementor(kind: ClosureKind, sig: Arc<FnSig>, holds_references: bool) -> Ty {
-        let function = Ty::DynFn(sig);
-        let arguments: Types = match holds_references {
-            true => Arc::from([function, Ty::reference(Ty::unit())]),
-            false => Arc::from([function]),
-        };
-        Ty::Named(kind.implemented_name(), arguments)
-    }
-
     /// Ending its life does something one could see or that frees memory.
     pub fn needs_drop(&self) -> bool {
         match self {
@@ -434,9 +401,6 @@ impl fmt::Display for Ty {
                 }
             }
             Ty::Named(name, arguments) => {
-                if let Some((_, sig)) = self.implemented() {
-                    return write!(f, "{name}{sig}");
-                }
                 f.write_str(name)?;
                 if arguments.is_empty() {
                     return Ok(());

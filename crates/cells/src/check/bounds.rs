@@ -130,20 +130,12 @@ impl Checker<'_> {
 
     fn decide(&mut self, one: &Pending) -> Checked<bool> {
         match one {
-            Pending::Binary { left, right, .. }
-                if self.is_literal_var(left) && self.is_literal_var(right) =>
-            {
-                Ok(false)
-            }
             Pending::Binary { op, left, right, out, span, spans } => {
                 match self.binary_type(*op, left, right, *span, *spans)? {
-                    Some(ty) if self.infer.unify(out, &ty).is_err() => {
-                        let (a, b) = (self.infer.text(&ty), self.infer.text(out));
-                        let message = format!("type mismatch: this gives `{a}`");
-                        Err(Diagnostic::check("E0271", *span, message)
-                            .label(format!("expected `{b}`, found `{a}`")))
+                    Some(ty) => {
+                        self.equate(out, &ty, *span)?;
+                        Ok(true)
                     }
-                    Some(_) => Ok(true),
                     None => Ok(false),
                 }
             }
@@ -163,11 +155,6 @@ impl Checker<'_> {
                 _ => Ok(true),
             },
         }
-    }
-
-    /// `{integer}` or `{float}`: which operator it is stays open until the default.
-    fn is_literal_var(&self, ty: &Ty) -> bool {
-        matches!(self.infer.var_kind(&self.infer.resolve(ty)), Some(VarKind::Int | VarKind::Float))
     }
 
     fn decide_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Checked<bool> {

@@ -436,12 +436,6 @@ impl Checker<'_> {
     }
 
     fn no_method(&mut self, ty: &Ty, name: &str, span: Span) -> Box<Diagnostic> {
-        let resolved = self.infer.resolve(ty);
-        let peeled = resolved.peeled();
-        if library::is_known_elsewhere(peeled, self.infer.var_kind(peeled), name) {
-            let words = format!("the method `{name}` of `{}`", self.infer.text(peeled));
-            return Diagnostic::unsupported(span, words);
-        }
         let text = self.infer.text(ty);
         let what = match ty {
             Ty::Named("Array" | "Vec" | "String" | "Jit" | "Box", _) => "struct",

@@ -36,7 +36,7 @@ impl Checker<'_> {
                 Ok(checked)
             }
             syn::Expr::Group(inner) => self.expr(&inner.expr, expected),
-            syn::Expr::Binary(_) => self.binary_chain(expr),
+            syn::Expr::Binary(_) => self.binary_chain(expr, expected),
             syn::Expr::Unary(unary) => self.unary(unary, expected),
             syn::Expr::Reference(reference) => self.reference(reference, expected),
             syn::Expr::Call(call) => self.call(call, expected),
@@ -187,13 +187,7 @@ impl Checker<'_> {
             return Ok(Expr { kind: Kind::Literal(value), ty, span });
         }
         if segments.len() == 1 {
-            let checked = self.name(&segments[0], span, expected)?;
-            if let Some(segment) = path.path.segments.last()
-                && let syn::PathArguments::AngleBracketed(angle) = &segment.arguments
-            {
-                return self.none_of(checked, angle, span);
-            }
-            return Ok(checked);
+            return self.name(&segments[0], span, expected);
         }
         if let [owner, name] = segments.as_slice()
             && let Some(ty) = library::owner_type(owner)
@@ -202,23 +196,6 @@ impl Checker<'_> {
             return self.method_value(candidate, &ty, span);
         }
         Err(self.unknown_path(&segments, span))
-    }
-
-    /// `None::<T>`.
-    fn none_of(
-        &mut self,
-        none: Expr,
-        angle: &syn::AngleBracketedGenericArguments,
-        span: Span,
-    ) -> Checked<Expr> {
-        let Ty::Named("Option", arguments) = self.infer.shallow(&none.ty) else {
-            return Err(Diagnostic::unsupported(span, "generic arguments here"));
-        };
-        if let Some(syn::GenericArgument::Type(ty)) = angle.args.first() {
-            let ty = self.user_type(ty)?;
-            self.equate(&ty, &arguments[0].clone(), span)?;
-        }
-        Ok(none)
     }
 
     pub(super) fn unknown_path(&self, segments: &[String], span: Span) -> Box<Diagnostic> {
@@ -673,17 +650,6 @@ impl Checker<'_> {
         Ok(Expr { kind: Kind::Repeat(Box::new(element), Box::new(count)), ty, span })
     }
 
-    /// Whether the type is `Copy`, as far as it is known.
-    fn may_copy(&self, ty: &Ty) -> bool {
-        match ty {
-            Ty::Var(_) => true,
-            Ty::Tuple(parts) => parts.iter().all(|part| self.may_copy(part)),
-            Ty::Array(element, _) => self.may_copy(element),
-            Ty::Named("Option", arguments) => arguments.iter().all(|part| self.may_copy(part)),
-            other => other.is_copy(),
-        }
-    }
-
     fn range(&mut self, range: &syn::ExprRange) -> Checked<Expr> {
         let limits = span_of(syn::spanned::Spanned::span(&range.limits));
         let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
@@ -1039,53 +1005,6 @@ impl Checker<'_> {
         }
         let id = own.id;
         Ok(Expr { kind: Kind::Continue(id), ty: Ty::Never, span })
-    }
-
-    /// `o?`: the value inside, or `return None`.
-    fn question_mark(&mut self, inner: &syn::ExprTry) -> Checked<Expr> {
-        let option = self.expr(&inner.expr, None)?;
-        let span = between(option.span, span_of(inner.question_token.span));
-        let Ty::Named("Option", arguments) = self.infer.shallow(&option.ty) else {
-            if self.infer.var_kind(&option.ty) == Some(VarKind::General) {
-                return Err(self.annotation_needed(option.span));
-            }
-            return Err(Diagnostic::check(
-                "E0277",
-                span,
-                "the `?` operator can only be applied to values that implement `Try`",
-            )
-            .label(format!(
-                "the `?` operator cannot be applied to type `{}`",
-                self.infer.text(&option.ty)
-            )));
-        };
-        let Some(ret) = self.body().ret.clone() else {
-            return Err(Diagnostic::unsupported(span, "`?` outside of a function or closure"));
-        };
-        let none_ty = Ty::generic("Option", self.infer.fresh());
-        if self.infer.unify(&ret, &none_ty).is_err() {
-            return Err(Diagnostic::check(
-                "E0277",
-                span,
-                "the `?` operator can only be used in a function that returns `Option`",
-            )
-            .label(format!("this function returns `{}`", self.infer.text(&ret))));
-        }
-        let ty = arguments[0].clone();
-        let local = self.new_local("?", ty.clone(), false, span);
-        let bind = PatternKind::Bind { local, by: hir::Binding::Value, inner: None };
-        let bound = Pattern { kind: bind, ty: ty.clone(), span };
-        let some = PatternKind::Some(Box::new(bound));
-        let none = Expr { kind: Kind::Literal(Value::none()), ty: none_ty, span };
-        let leave = Expr { kind: Kind::Return(Some(Box::new(none))), ty: Ty::Never, span };
-        let value = Expr { kind: Kind::Local(local), ty: ty.clone(), span };
-        let arm = |kind: PatternKind, body: Expr| hir::Arm {
-            pattern: Pattern { kind, ty: option.ty.clone(), span },
-            guard: None,
-            body,
-        };
-        let arms = vec![arm(some, value), arm(PatternKind::None, leave)];
-        Ok(Expr { kind: Kind::Match(Box::new(option), arms), ty, span })
     }
 
     fn return_expr(&mut self, inner: &syn::ExprReturn) -> Checked<Expr> {

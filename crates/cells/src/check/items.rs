@@ -66,7 +66,7 @@ impl Checker<'_> {
         let mut params = Vec::new();
         for input in &sig.inputs {
             match input {
-                syn::FnArg::Typed(typed) => params.push(self.parameter_type(&typed.ty)?),
+                syn::FnArg::Typed(typed) => params.push(self.item_type(&typed.ty)?),
                 syn::FnArg::Receiver(_) => {
                     return Err(Diagnostic::parse(
                         span,
@@ -78,13 +78,6 @@ impl Checker<'_> {
         let ret = {
             let mut scope = UserTypes { checker: self, holes: false };
             read_return(&sig.output, &mut scope)?
-        };
-        // What is returned may hold whatever came in.
-        let ret = match ret.implemented() {
-            Some((kind, sig)) if params.iter().any(Ty::holds_references) => {
-                Ty::implementor(kind, sig.clone(), true)
-            }
-            _ => ret,
         };
         self.check_elision(sig)?;
         let name = sig.ident.to_string();
@@ -176,7 +169,6 @@ impl Checker<'_> {
                 self.refuse_twice(first, before)?;
             }
         }
-        self.distinct_parameters(known)?;
         if ret.is_unit() {
             let body = self.block(&item.block, Some(ret))?;
             return Ok((params, self.coerce(body, ret)?));
@@ -220,15 +212,6 @@ impl Checker<'_> {
         }
         self.declare(&name, Entity::Constant(ty, value));
         Ok(())
-    }
-
-    /// A closure that is passed in may hold references.
-    fn parameter_type(&mut self, ty: &syn::Type) -> Checked<Ty> {
-        let ty = self.item_type(ty)?;
-        Ok(match ty.implemented() {
-            Some((kind, sig)) => Ty::implementor(kind, sig.clone(), true),
-            None => ty,
-        })
     }
 
     /// A type in an item's signature: nothing is inferred.

@@ -9,22 +9,32 @@ use crate::ty::{IntKind, Ty, VarKind};
 
 impl Checker<'_> {
     /// A chain of binary operators is walked along its left spine, not down it: chains are long.
-    pub(super) fn binary_chain(&mut self, expr: &syn::Expr) -> Checked<Expr> {
+    pub(super) fn binary_chain(
+        &mut self,
+        expr: &syn::Expr,
+        expected: Option<&Ty>,
+    ) -> Checked<Expr> {
         let mut spine = Vec::new();
         let mut first = expr;
         while let syn::Expr::Binary(binary) = first {
             spine.push(binary);
             first = &binary.left;
         }
+        let outer = spine.first().expect("the caller saw a binary expression");
+        let hint = match operator(&outer.op) {
+            Some((op, false)) if op.is_arithmetic() => expected.cloned(),
+            _ => None,
+        };
+        let hint = hint.filter(|ty| self.infer.shallow(ty).is_numeric());
         let lazy = |op: &syn::BinOp| matches!(op, syn::BinOp::And(_) | syn::BinOp::Or(_));
         let innermost = spine.last().expect("the caller saw a binary expression");
         let mut left = if lazy(&innermost.op) {
             self.expr_of(first, &Ty::Bool)?
         } else {
-            self.expr(first, None)?
+            self.expr(first, hint.as_ref())?
         };
         for binary in spine.into_iter().rev() {
-            left = self.binary_step(left, binary)?;
+            left = self.binary_step(left, binary, hint.as_ref())?;
         }
         Ok(left)
     }
@@ -33,6 +43,7 @@ impl Checker<'_> {
         &mut self,
         left: Expr,
         binary: &syn::ExprBinary,
+        hint: Option<&Ty>,
     ) -> Checked<Expr> {
         if matches!(binary.op, syn::BinOp::And(_) | syn::BinOp::Or(_)) {
             let left = self.coerce(left, &Ty::Bool)?;
@@ -50,7 +61,12 @@ impl Checker<'_> {
         let Some((op, compound)) = operator(&binary.op) else {
             return Err(Diagnostic::unsupported(op_span, "this operator"));
         };
-        let mut right = self.expr(&binary.right, None)?;
+        let right_hint = match self.infer.shallow(&left.ty) {
+            ty if op.is_shift() || !ty.is_numeric() => hint.cloned(),
+            ty => Some(ty),
+        };
+        let right_hint = right_hint.filter(|ty| ty.is_numeric());
+        let mut right = self.expr(&binary.right, right_hint.as_ref())?;
         let span = between(left.span, right.span);
         if compound {
             return self.compound(op, left, right, op_span, span);
@@ -167,32 +183,6 @@ impl Checker<'_> {
         self.assignable(&left, op_span, "E0067")?;
         let kind = Kind::Compound(op, Box::new(left), Box::new(right));
         Ok(Expr { kind, ty: unit, span })
-    }
-
-    /// `x += y` on an array: in place for the variable, a new buffer for its value.
-    fn array_compound(
-        &mut self,
-        op: BinaryOp,
-        left: Expr,
-        right: Expr,
-        op_span: Span,
-        span: Span,
-    ) -> Checked<Expr> {
-        let right_ty = self.infer.resolve(&right.ty);
-        let fits = match &right_ty {
-            Ty::Float(crate::ty::FloatKind::F64) | Ty::Int(IntKind::I32) => true,
-            Ty::Var(_) => self.infer.bind_default(&right_ty),
-            other => once(other).is_named("Array"),
-        };
-        if !fits {
-            let (a, b) = (self.infer.text(&left.ty), self.infer.text(&right_ty));
-            let message = format!("cannot {}-assign `{b}` to `{a}`", verb(op).0);
-            return Err(Diagnostic::check("E0277", op_span, message)
-                .help("arrays take `f64` and `i32` beside them: write `as f64`"));
-        }
-        self.assignable(&left, op_span, "E0067")?;
-        let kind = Kind::Compound(op, Box::new(left), Box::new(right));
-        Ok(Expr { kind, ty: Ty::unit(), span })
     }
 
     /// The operator's result; `None` while an operand is open.
