@@ -1,5 +1,13 @@
 //! One test binary for what crosses crates.
 
+mod bad_input;
+mod binary;
+mod engine;
 mod filetests;
+mod keys;
 mod programs;
+mod run_json;
+mod terminal;
 mod tidy;
+mod tiers;
+mod transcripts;

@@ -6,7 +6,7 @@ use crate::options::Options;
 use crate::{signals, source};
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
-use vramlab_session::{Completeness, Session, Status};
+use vramlab_session::{Completeness, Session, Status, percent};
 
 /// Runs cells one after another and remembers whether any failed.
 pub struct Batch<'a> {
@@ -36,7 +36,11 @@ impl<'a> Batch<'a> {
             let read = std::io::stdin().lock().read_line(&mut line).ok()?;
             (read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_string())
         }));
-        Batch { session, options, face: Face::new(), failed: false, echo: false }
+        let mut face = Face::new();
+        for note in session.notes() {
+            face.warn(&format!("note: {note}"));
+        }
+        Batch { session, options, face, failed: false, echo: false }
     }
 
     /// # Errors
@@ -70,10 +74,10 @@ impl<'a> Batch<'a> {
             let mut line = String::new();
             let read = std::io::stdin().lock().read_line(&mut line);
             let at_end = read.map_err(|error| format!("standard input: {error}"))? == 0;
-            let is_marker = source::marker(&line).is_some();
+            let is_marker = percent::marker(&line).is_some();
             let whole = at_end || is_marker || (!percent && self.is_whole(&gathered, &line));
             if whole {
-                for cell in source::percent(&std::mem::take(&mut gathered)) {
+                for cell in percent::cells(&std::mem::take(&mut gathered)) {
                     if self.run(&cell) == Next::Stop {
                         return Ok(self.end());
                     }

@@ -4,8 +4,9 @@ use crate::paint::{Ink, Paint};
 use std::io::{IsTerminal, Write};
 use tabled::builder::Builder;
 use tabled::settings::object::Columns;
+use tabled::settings::peaker::Priority;
 use tabled::settings::style::Style;
-use tabled::settings::{Alignment, Modify, Padding};
+use tabled::settings::{Alignment, Modify, Padding, Width};
 use vramlab_session::{CellError, Content, Event, MemoryReport, Table, Watch, report};
 
 pub struct Face {
@@ -40,6 +41,12 @@ impl Face {
     pub fn line(&mut self, text: &str) {
         self.end_line();
         self.write(&format!("{text}\n"));
+    }
+
+    /// A line of our own that is no output.
+    pub fn warn(&mut self, text: &str) {
+        self.end_line();
+        self.write_error(&format!("{text}\n"));
     }
 
     /// The prompt and the cell, as if it had been typed.
@@ -97,7 +104,7 @@ impl Face {
         if memory.watch == Watch::Off {
             return;
         }
-        for table in report::tables(memory, width()) {
+        for table in report::tables(memory, width() - 1) {
             let text = self.draw(&table);
             self.line(&text);
         }
@@ -154,16 +161,22 @@ fn grid(table: &Table, has_header: bool) -> String {
             drawn.with(Modify::new(Columns::one(column)).with(Alignment::right()));
         }
     }
+    if let Some(columns) = known_width() {
+        let fit = Width::wrap(columns).keep_words(true).priority(Priority::max(true));
+        drawn.with(fit);
+    }
     drawn.to_string()
 }
 
-/// Columns of the terminal; `COLUMNS` wins, as in other programs.
-pub fn width() -> usize {
+/// Columns of the terminal; `COLUMNS` wins, as in other programs. `None` for a pipe: there every
+/// line is as long as it is.
+fn known_width() -> Option<usize> {
     let named = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    named
-        .filter(|columns| *columns > 0)
-        .or_else(crate::terminal_size::columns)
-        .unwrap_or(USUAL_WIDTH)
+    named.filter(|columns| *columns > 0).or_else(crate::terminal_size::columns)
+}
+
+fn width() -> usize {
+    known_width().unwrap_or(USUAL_WIDTH)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Cells out of files: `.rs` in percent format, and notebooks.
 
 use serde_json::Value;
+use vramlab_session::percent;
 
 /// The cells of a file, by its name's ending.
 ///
@@ -20,43 +21,8 @@ pub fn read(path: &str) -> Result<Vec<String>, String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     match path.ends_with(".ipynb") {
         true => notebook(text).map_err(|why| format!("{path}: not a notebook: {why}")),
-        false => Ok(percent(text)),
+        false => Ok(percent::cells(text)),
     }
-}
-
-/// Whether a line parts two cells, and what stands behind `// %%`.
-pub fn marker(line: &str) -> Option<&str> {
-    let rest = line.trim_start().strip_prefix("//")?.trim_start();
-    rest.strip_prefix("%%").filter(|rest| !rest.starts_with('%')).map(str::trim)
-}
-
-/// Cells between `// %%` lines. A `[markdown]` cell is prose.
-pub fn percent(text: &str) -> Vec<String> {
-    let mut cells = Vec::new();
-    let mut cell = String::new();
-    let mut prose = false;
-    for line in text.split_inclusive('\n') {
-        match marker(line) {
-            Some(title) => {
-                finish(&mut cells, std::mem::take(&mut cell), prose);
-                prose = title.contains("[markdown]") || title.contains("[md]");
-            }
-            None => cell.push_str(line),
-        }
-    }
-    finish(&mut cells, cell, prose);
-    cells
-}
-
-fn finish(cells: &mut Vec<String>, cell: String, prose: bool) {
-    let is_code = cell.lines().any(|line| !matches!(line.trim(), "") && !is_comment(line));
-    if is_code && !prose {
-        cells.push(cell.trim_matches('\n').trim_end().to_string());
-    }
-}
-
-fn is_comment(line: &str) -> bool {
-    line.trim_start().starts_with("//") || line.starts_with("#!")
 }
 
 /// The code cells of an `.ipynb`.
@@ -89,14 +55,6 @@ pub fn notebook(text: &str) -> Result<Vec<String>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn percent_format() {
-        let text = "#!/usr/bin/env vramlab\n// A title\n\n// %% first\nlet a = 1;\n\n// %% [markdown]\n// words\n//%%\n%mem\n// %%%\na\n";
-        assert_eq!(percent(text), ["let a = 1;", "%mem\n// %%%\na"]);
-        assert_eq!(percent("let a = 1;\na"), ["let a = 1;\na"]);
-        assert!(percent("").is_empty());
-    }
 
     #[test]
     fn notebooks() {

@@ -32,14 +32,16 @@ pub fn run(mut session: Session, options: &Options) -> Result<ExitCode, String> 
         // A first start has none; a damaged one is no reason not to start.
         let _ = lines.load_history(path);
     }
+    let mut begun = String::new();
     loop {
         face.end_line();
         let prompt = format!("[{}] ", session.borrow().next_cell());
-        match lines.readline(&prompt) {
+        match lines.readline_with_initial(&prompt, (&std::mem::take(&mut begun), "")) {
             Ok(cell) if cell.trim().is_empty() => {}
             Ok(cell) => {
                 keep(&mut lines, &cell, history.as_ref());
                 let result = session.borrow_mut().execute(&cell, &mut |event| face.show(event));
+                begun = result.next_input.unwrap_or_default();
                 if result.exit {
                     return Ok(ExitCode::SUCCESS);
                 }

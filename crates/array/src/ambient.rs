@@ -22,8 +22,11 @@ pub(crate) struct State {
     pub live: Mutex<Live>,
 }
 
+/// An engine that was ambient, and its state.
+type Known = (Weak<dyn Engine>, Arc<State>);
+
 static SHARED: RwLock<Option<Arc<Context>>> = RwLock::new(None);
-static STATES: Mutex<Vec<(Weak<dyn Engine>, Arc<State>)>> = Mutex::new(Vec::new());
+static STATES: Mutex<Vec<Known>> = Mutex::new(Vec::new());
 
 thread_local! {
     static LOCAL: RefCell<Option<Arc<Context>>> = const { RefCell::new(None) };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use vramlab_ir::{BufferId, Engine, Fault, FaultKind, Shape, Type, Value};
+use vramlab_ir::{BufferId, Engine, Fault, FaultKind, Type, Value};
 
 /// An array on the device, or a value of a running trace.
 ///
@@ -91,10 +91,6 @@ impl Array {
             Repr::Concrete(handle) => &handle.ty,
             Repr::Traced(traced) => &traced.ty,
         }
-    }
-
-    pub(crate) fn dims(&self) -> &Shape {
-        &self.ty().shape
     }
 
     /// Whether this is a value of a trace rather than a device buffer.

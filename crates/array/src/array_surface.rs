@@ -39,7 +39,7 @@ pub mod layout {
         slice(indices: Indices) = crate::layout::slice,
             "A window: a range keeps its axis, a position drops it; negative counts from the end.",
             "linspace(1.0, 6.0, 6).reshape([2, 3]).slice((0, 1..))";
-        at(index: Int) = crate::layout::at,
+        at(index: Extent) = crate::layout::at,
             "Position index of the first axis, which goes away.",
             "linspace(1.0, 6.0, 6).reshape([2, 3]).at(-1)";
         flip(axis: Axis) = crate::layout::flip,
@@ -132,6 +132,15 @@ pub mod composites {
         triu() = crate::composite::triu,
             "The elements on and above the diagonal of the last two axes, 0 elsewhere.",
             "ones([3, 3]).triu()";
+        roll(shift: Int, axis: Axis) = crate::composite::roll,
+            "The elements moved along an axis; those that leave at one end come in at the other.",
+            "arange(5).roll(2, 0)";
+        tile(counts: Shape) = crate::composite::tile,
+            "Copies side by side, so many along each axis.",
+            "arange(3).tile([2, 2])";
+        repeat(count: Extent, axis: Axis) = crate::composite::repeat,
+            "Each element so many times in a row along an axis.",
+            "arange(3).repeat(2, 0)";
         zeros_like() = crate::create::zeros_like,
             "Zeros of the same shape and element type.",
             "ones([2, 3]).zeros_like()";

@@ -5,11 +5,12 @@ use crate::create::{array_of, iota};
 use crate::elementwise::{binary, convert, select, unary};
 use crate::layout;
 use crate::operand::{Input, Number, Operand};
-use crate::reduce::{floats, logsumexp, mean, reduce};
-use crate::shape_arguments::shape;
+use crate::reduce::{ascending, floats, mean, reduce};
+use crate::shape_arguments::{Index, shape};
 use vramlab_ir::{DType, Fault, FaultKind};
 use vramlab_ops::{
-    ADD, DIV, EQ, ERF, EXP, GE, LE, LOG1P, MAX, MAXIMUM, MUL, NEG, RSQRT, SQUARE, SUB, SUM, TANH,
+    ABS, ADD, ALL, DIV, EQ, ERF, EXP, GE, LE, LOG, LOG1P, LOGICAL_OR, MAX, MAXIMUM, MUL, NEG,
+    RSQRT, SQUARE, SUB, SUM, TANH,
 };
 
 fn number(value: f64) -> Input<'static> {
@@ -18,18 +19,25 @@ fn number(value: f64) -> Input<'static> {
 
 pub(crate) fn softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let largest = reduce(&MAX, x.input(), Some(&[axis]), true)?;
+    let axes = ascending("softmax", &x, Some(&[axis]))?;
+    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
     let shifted = binary(&SUB, x.input(), largest.input())?;
     let powers = unary(&EXP, shifted.input())?;
     drop(shifted);
-    let total = reduce(&SUM, powers.input(), Some(&[axis]), true)?;
+    let total = reduce(&SUM, powers.input(), Some(&axes), true)?;
     binary(&DIV, powers.input(), total.input())
 }
 
 pub(crate) fn log_softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let total = logsumexp(x.input(), Some(&[axis]), true)?;
-    binary(&SUB, x.input(), total.input())
+    let axes = ascending("log_softmax", &x, Some(&[axis]))?;
+    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
+    let shifted = binary(&SUB, x.input(), largest.input())?;
+    let powers = unary(&EXP, shifted.input())?;
+    let total = reduce(&SUM, powers.input(), Some(&axes), true)?;
+    drop(powers);
+    let log = unary(&LOG, total.input())?;
+    binary(&SUB, shifted.input(), log.input())
 }
 
 /// Through tanh, which saturates where exp would overflow.
@@ -76,7 +84,7 @@ pub(crate) fn silu(x: Input) -> Result<Array, Fault> {
 /// log(1 + exp(x)) without overflow: max(x, 0) + log1p(exp(-|x|)).
 pub(crate) fn softplus(x: Input) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let size = unary(&vramlab_ops::ABS, x.input())?;
+    let size = unary(&ABS, x.input())?;
     let small = unary(&EXP, unary(&NEG, size.input())?.input())?;
     let log = unary(&LOG1P, small.input())?;
     let raised = relu(x.input())?;
@@ -88,7 +96,7 @@ const LAYER_NORM_EPSILON: f64 = 1e-5;
 
 pub(crate) fn layer_norm(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let axes = [axis];
+    let axes = ascending("layer_norm", &x, Some(&[axis]))?;
     let centre = mean(x.input(), Some(&axes), true)?;
     let distance = binary(&SUB, x.input(), centre.input())?;
     let square = unary(&SQUARE, distance.input())?;
@@ -137,4 +145,66 @@ fn triangle(
     let columns = iota(name, DType::I32, shape(name, &[1, extents[1]])?, 1)?;
     let mask = binary(keep, rows.input(), columns.input())?;
     select(mask.input(), x.input(), Input::Number(Number::Int(0)))
+}
+
+/// Whether the operands differ nowhere by more than 1e-8 + 1e-5 · |b|.
+pub(crate) fn allclose(a: Input, b: Input) -> Result<bool, Fault> {
+    let (a, b) = (array_of(a)?, array_of(b)?);
+    let distance = unary(&ABS, binary(&SUB, a.input(), b.input())?.input())?;
+    let scaled = binary(&MUL, unary(&ABS, b.input())?.input(), number(1e-5))?;
+    let allowed = binary(&ADD, scaled.input(), number(1e-8))?;
+    let near = binary(&LE, distance.input(), allowed.input())?;
+    // Equal infinities have no distance.
+    let equal = binary(&EQ, a.input(), b.input())?;
+    let fits = binary(&LOGICAL_OR, near.input(), equal.input())?;
+    let all = reduce(&ALL, fits.input(), None, false)?;
+    Ok(crate::element::item(&all)?.as_i64() != 0)
+}
+
+/// The elements moved along an axis; those that leave at one end come in at the other.
+pub(crate) fn roll(x: Input, shift: i64, axis: i64) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    let axis = vramlab_ops::axis("roll", x.ty(), axis)? as usize;
+    let extent = x.ty().shape[axis] as i64;
+    if extent == 0 {
+        return Ok(x.clone());
+    }
+    let cut = extent - shift.rem_euclid(extent);
+    let part = |start, end| {
+        let mut indices = vec![Index::Range { start: None, end: None, inclusive: false }; axis];
+        indices.push(Index::Range { start: Some(start), end: Some(end), inclusive: false });
+        layout::slice(x.input(), &indices)
+    };
+    layout::concatenate(&[part(cut, extent)?, part(0, cut)?], axis as i64)
+}
+
+/// Copies of the array side by side, so many along each axis; missing counts are 1.
+pub(crate) fn tile(x: Input, counts: &[i64]) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    shape("tile", counts)?;
+    let rank = x.rank().max(counts.len());
+    let padded = |values: Vec<i64>| [vec![1; rank - values.len()], values].concat();
+    let extents = padded(x.shape().into_iter().map(|extent| extent as i64).collect());
+    let counts = padded(counts.to_vec());
+    let pairs = |first: &[i64], second: &[i64]| -> Vec<i64> {
+        first.iter().zip(second).flat_map(|(&a, &b)| [a, b]).collect()
+    };
+    let split = layout::reshape(x.input(), &pairs(&vec![1; rank], &extents))?;
+    let repeated = layout::broadcast_to(split.input(), &pairs(&counts, &extents))?;
+    let joined: Vec<i64> = extents.iter().zip(&counts).map(|(a, b)| a.saturating_mul(*b)).collect();
+    layout::reshape(repeated.input(), &joined)
+}
+
+/// Each element so many times in a row along an axis.
+pub(crate) fn repeat(x: Input, count: i64, axis: i64) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    shape("repeat", &[count])?;
+    let axis = vramlab_ops::axis("repeat", x.ty(), axis)? as usize;
+    let raised = layout::expand_dims(x.input(), axis as i64 + 1)?;
+    let mut extents: Vec<i64> = raised.shape().into_iter().map(|extent| extent as i64).collect();
+    extents[axis + 1] = count;
+    let repeated = layout::broadcast_to(raised.input(), &extents)?;
+    extents.remove(axis + 1);
+    extents[axis] = extents[axis].saturating_mul(count);
+    layout::reshape(repeated.input(), &extents)
 }

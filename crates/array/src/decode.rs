@@ -1,7 +1,6 @@
 //! Reads the arguments of a dynamic call, one after the other, as the declared kinds.
 
 use crate::array::Array;
-use crate::create::array_of;
 use crate::operand::{Input, Number, Operand};
 use crate::shape_arguments::Index;
 use crate::surface::{Callable, Dyn};
@@ -21,13 +20,6 @@ impl Operand for Held {
             Held::Array(array) => Input::Array(array),
             Held::Number(number) => Input::Number(*number),
         }
-    }
-}
-
-impl Held {
-    /// The operand by itself: an array is taken as it is, a number becomes a scalar.
-    pub(crate) fn array(&self) -> Result<Array, Fault> {
-        array_of(self.input())
     }
 }
 
@@ -103,6 +95,13 @@ impl Decoder {
     pub(crate) fn int(&mut self) -> Result<i64, Fault> {
         let given = self.next()?;
         self.integer(&given)
+    }
+
+    pub(crate) fn wide(&mut self) -> Result<i128, Fault> {
+        match self.next()? {
+            Dyn::Int(value) => Ok(value),
+            other => Err(self.wrong("an integer", &other)),
+        }
     }
 
     fn integer(&self, given: &Dyn) -> Result<i64, Fault> {

@@ -3,7 +3,6 @@
 
 use crate::ambient::{self, Context, lock, origin, placed};
 use crate::array::{Array, Handle};
-use crate::known;
 use crate::operand::Input;
 use crate::trace;
 use std::collections::HashMap;
@@ -162,7 +161,7 @@ fn literal(value: Literal) -> Result<Array, Fault> {
     let params = Params::new()
         .with("value", Param::Literal(value))
         .with("shape", Param::Shape(Shape::scalar()));
-    Ok(trace::stage(known::full(), params, &[], &[])?.remove(0))
+    Ok(trace::stage(&vramlab_ops::FULL, params, &[], &[])?.remove(0))
 }
 
 fn run(
@@ -246,7 +245,7 @@ fn one_op(
             true => value,
             false => {
                 let to = Params::new().with("dtype", Param::DType(operand.dtype));
-                builder.push(known::convert(), to, &[value], None).map_err(placed)?[0]
+                builder.push(&vramlab_ops::CONVERT, to, &[value], None).map_err(placed)?[0]
             }
         });
     }

@@ -1,7 +1,7 @@
 //! Rust's number types as elements: what arrays are made from and read into.
 
 use crate::array::{Array, upload};
-use vramlab_ir::{DType, Fault, FaultKind, Literal, Shape, Type};
+use vramlab_ir::{DType, Fault, FaultKind, Literal, Type};
 
 /// A Rust type that elements are read into or made from.
 pub trait Element: Copy + 'static {
@@ -147,11 +147,14 @@ pub(crate) fn nested(values: &dyn Nested, dtype: Option<DType>) -> Result<Array,
     values.measure(0, &mut extents)?;
     let mut literals = Vec::new();
     values.append(&mut literals);
-    from_literals(&literals, Type::new(dtype.unwrap_or(values.dtype()), extents))
+    from_literals(literals.into_iter(), Type::new(dtype.unwrap_or(values.dtype()), extents))
 }
 
 /// A new array from host values, each converted to the array's element type.
-pub(crate) fn from_literals(literals: &[Literal], ty: Type) -> Result<Array, Fault> {
+pub(crate) fn from_literals(
+    literals: impl ExactSizeIterator<Item = Literal>,
+    ty: Type,
+) -> Result<Array, Fault> {
     if ty.shape.checked_elements() != Some(literals.len()) {
         let message = format!("{} values do not fill {}", literals.len(), ty.shape);
         return Err(Fault::new(FaultKind::Shape, "from_vec", message));
@@ -164,11 +167,16 @@ pub(crate) fn from_literals(literals: &[Literal], ty: Type) -> Result<Array, Fau
     upload(ty, &bytes)
 }
 
-/// The elements in row-major order.
-pub(crate) fn literals(array: &Array, op: &str) -> Result<Vec<Literal>, Fault> {
+/// The elements in row-major order, each through `read`.
+pub(crate) fn elements<T>(
+    array: &Array,
+    op: &str,
+    read: impl Fn(Literal) -> T,
+) -> Result<Vec<T>, Fault> {
     let dtype = array.ty().dtype;
     let bytes = array.bytes(op)?;
-    Ok(bytes.chunks_exact(dtype.size()).map(|chunk| Literal::from_bytes(dtype, chunk)).collect())
+    let chunks = bytes.chunks_exact(dtype.size());
+    Ok(chunks.map(|chunk| read(Literal::from_bytes(dtype, chunk))).collect())
 }
 
 /// The one element of an array that has one.
@@ -180,14 +188,11 @@ pub(crate) fn item(array: &Array) -> Result<Literal, Fault> {
                 .help("item() reads an array of one element; to_vec() reads all"),
         ));
     }
-    Ok(literals(array, "item")?[0])
+    let bytes = array.bytes("item")?;
+    Ok(Literal::from_bytes(array.ty().dtype, &bytes))
 }
 
 /// The shape that `values` are to fill.
 pub(crate) fn target(extents: &[i64], dtype: DType) -> Result<Type, Fault> {
     Ok(Type { dtype, shape: crate::shape_arguments::shape("from_vec", extents)? })
-}
-
-pub(crate) fn shape_list(shape: &Shape) -> Vec<usize> {
-    shape.to_vec()
 }

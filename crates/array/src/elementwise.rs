@@ -6,9 +6,13 @@ use crate::operand::{Input, common};
 use vramlab_ir::{DType, Fault, Param, Params};
 use vramlab_ops::{Domain, Entry};
 
-/// The element type that `entry` computes in, when its operands meet in `dtype`.
+/// The element type that `entry` computes in, when its operands meet in `dtype`. Floats never become
+/// integers by themselves: the op refuses them.
 fn computed(entry: &Entry, dtype: DType) -> DType {
-    entry.domain().unwrap_or(Domain::Any).coerce(dtype)
+    match entry.domain().unwrap_or(Domain::Any) {
+        Domain::Integer | Domain::Bits if dtype.is_float() => dtype,
+        domain => domain.coerce(dtype),
+    }
 }
 
 pub(crate) fn unary(entry: &'static Entry, x: Input) -> Result<Array, Fault> {

@@ -1,9 +1,12 @@
 //! Reading an array: its type, its elements.
 
 use crate::array::Array;
+use crate::composite;
 use crate::element::{self, Element, Nested};
+use crate::layout;
+use crate::operand::Operand;
 use crate::raise::or_raise;
-use crate::shape_arguments::IntoShape;
+use crate::shape_arguments::{Extent, IntoShape};
 use vramlab_ir::DType;
 
 impl Array {
@@ -53,8 +56,28 @@ impl Array {
     /// The elements in row-major order, converted as by `as`.
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        or_raise(element::literals(self, "to_vec")).into_iter().map(T::from_literal).collect()
+        or_raise(element::elements(self, "to_vec", T::from_literal))
     }
+}
+
+impl Array {
+    /// Equal parts along an axis.
+    #[track_caller]
+    pub fn split(&self, parts: impl Extent, axis: i32) -> Vec<Array> {
+        or_raise(layout::split(self.input(), parts.extent(), axis as i64))
+    }
+}
+
+/// Equal parts along an axis.
+#[track_caller]
+pub fn split(x: impl Operand, parts: impl Extent, axis: i32) -> Vec<Array> {
+    or_raise(layout::split(x.input(), parts.extent(), axis as i64))
+}
+
+/// Whether two arrays of one shape differ nowhere by more than 1e-8 + 1e-5 · |b|; NaN differs.
+#[track_caller]
+pub fn allclose(a: impl Operand, b: impl Operand) -> bool {
+    or_raise(composite::allclose(a.input(), b.input()))
 }
 
 /// An array from nested literals: `array([[1.0, 2.0], [3.0, 4.0]])`. Floats become `f32`, integers
@@ -73,7 +96,7 @@ pub fn array_as(dtype: DType, values: impl Nested) -> Array {
 /// An array of `shape` from its elements in row-major order; `f64` becomes `f32`.
 #[track_caller]
 pub fn from_vec<T: Element>(values: Vec<T>, shape: impl IntoShape) -> Array {
-    let literals: Vec<_> = values.into_iter().map(Element::literal).collect();
+    let literals = values.into_iter().map(Element::literal);
     let ty = element::target(&shape.extents(), element::stored(T::DTYPE));
-    or_raise(ty.and_then(|ty| element::from_literals(&literals, ty)))
+    or_raise(ty.and_then(|ty| element::from_literals(literals, ty)))
 }

@@ -327,7 +327,7 @@ pub fn jit<const N: usize, Out: Tree + 'static>(
     let core = Arc::new(JitCore::new("jit", move |arrays: &[Array]| {
         let arguments: [&Array; N] = refer(arrays)?;
         let mut results = Vec::new();
-        let structure = catch(|| f(arguments).flatten(&mut results))?;
+        let structure = catch(|| f(arguments).into_leaves(&mut results))?;
         Ok((results, structure))
     }));
     let shared = Arc::clone(&core);
@@ -338,7 +338,7 @@ pub fn jit<const N: usize, Out: Tree + 'static>(
 }
 
 fn unflatten<Out: Tree>((arrays, structure): Results) -> Result<Out, Fault> {
-    Out::unflatten(&structure, &mut arrays.into_iter())
+    Out::from_leaves(&structure, &mut arrays.into_iter())
 }
 
 fn refer<const N: usize>(arrays: &[Array]) -> Result<[&Array; N], Fault> {
@@ -364,6 +364,13 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     #[track_caller]
     pub fn memory_analysis(&self) -> MemoryAnalysis {
         or_raise(last_explanation(&self.core)).analysis
+    }
+
+    /// Bytes of what a call with these arguments would run; nothing runs.
+    #[track_caller]
+    pub fn memory_analysis_of<'a>(&self, arguments: impl Arguments<'a, N>) -> MemoryAnalysis {
+        let lowered = arguments.arguments().and_then(|given| self.core.lower(&given));
+        or_raise(lowered).analysis
     }
 
     /// The last call's way through the compiler, as text.

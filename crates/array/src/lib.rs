@@ -17,15 +17,18 @@ mod collections;
 mod composite;
 mod contract;
 mod create;
+mod creation;
 mod declare;
 mod decode;
+mod device;
+mod display;
 mod eager;
 mod element;
 mod elementwise;
 mod elementwise_surface;
+mod host;
 mod inspect;
 mod jit;
-mod known;
 mod layout;
 mod operand;
 mod operators;
@@ -41,6 +44,7 @@ mod tree;
 
 pub use ambient::{engine, origin, set_engine, set_origin, with_engine};
 pub use array::Array;
+pub use host::{Host, with_host};
 pub use jit::{Arg, JitCore};
 pub use prelude_items::DynJit;
 pub use raise::{catch, raise};
@@ -51,11 +55,16 @@ pub use vramlab_ir as ir;
 pub mod prelude {
     pub use crate::array::Array;
     pub use crate::array_surface::composites::free::*;
-    pub use crate::array_surface::joins::{concat, concatenate, stack};
+    pub use crate::array_surface::joins::*;
     pub use crate::array_surface::layout::free::*;
     pub use crate::array_surface::products::free::*;
     pub use crate::collections::{Arrays, Starts};
     pub use crate::create::Interval;
+    pub use crate::creation::*;
+    pub use crate::device::{
+        MemoryStats, block_until_ready, clear_caches, live_arrays, memory_stats, reset_peak, scope,
+        seed,
+    };
     pub use crate::element::{Element, Nested};
     pub use crate::elementwise_surface::arithmetic::free::*;
     pub use crate::elementwise_surface::bits::free::*;
@@ -63,12 +72,22 @@ pub mod prelude {
     pub use crate::elementwise_surface::one::free::*;
     pub use crate::elementwise_surface::others::free::*;
     pub use crate::elementwise_surface::two::free::*;
-    pub use crate::inspect::{array, array_as, from_vec};
+    pub use crate::host::{display, input, sleep};
+    pub use crate::inspect::{allclose, array, array_as, from_vec, split};
     pub use crate::jit::{Arguments, Jit, jit};
     pub use crate::operand::{Number, Operand};
-    pub use crate::prelude_items::{
-        BF16, BOOL, F16, F32, F64, I32, I64, U8, U32, full, full_as, ones, ones_as, zeros, zeros_as,
-    };
+    pub use crate::reduce_surface::all_forms::free::*;
+    pub use crate::reduce_surface::any_forms::free::*;
+    pub use crate::reduce_surface::logsumexp_forms::free::*;
+    pub use crate::reduce_surface::max_forms::free::*;
+    pub use crate::reduce_surface::mean_forms::free::*;
+    pub use crate::reduce_surface::min_forms::free::*;
+    pub use crate::reduce_surface::norm_forms::free::*;
+    pub use crate::reduce_surface::positions::free::*;
+    pub use crate::reduce_surface::prod_forms::free::*;
+    pub use crate::reduce_surface::std_forms::free::*;
+    pub use crate::reduce_surface::sum_forms::free::*;
+    pub use crate::reduce_surface::var_forms::free::*;
     pub use crate::shape_arguments::{Axes, AxisIndex, Extent, Indices, IntoShape, Padding};
     pub use crate::tree::Tree;
     pub use vramlab_ir::{DType, MemoryAnalysis};

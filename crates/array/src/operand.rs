@@ -99,14 +99,6 @@ pub(crate) fn common(inputs: &[Input]) -> DType {
     }
 }
 
-/// As [`common`], for ops that only exist on floats: integers and bools become `f32`.
-pub(crate) fn common_float(inputs: &[Input]) -> DType {
-    match common(inputs) {
-        dtype if dtype.is_float() => dtype,
-        _ => DType::F32,
-    }
-}
-
 /// `Array`, `&Array`, `f64` and `i32`. By value an array is consumed: freed when the op is done.
 pub trait Operand {
     fn input(&self) -> Input<'_>;

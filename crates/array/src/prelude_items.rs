@@ -3,86 +3,17 @@
 
 use crate::array::Array;
 use crate::decode::Decoder;
+use crate::device::{self, MemoryStats};
 use crate::element::{self, Nested, measure_row};
+use crate::host::{host, wait};
 use crate::jit::{self, Arg, JitCore, Results};
+use crate::operand::Operand;
 use crate::surface::{Callable, Dyn, Item, Place};
 use crate::tree::Structure;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 use vramlab_ir::{DType, Fault, FaultKind, Literal, MemoryAnalysis};
-
-crate::declare::functions! { CREATION:
-    zeros(shape: Shape) = crate::create::zeros,
-        "An f32 array of zeros.", "zeros([2, 3])";
-    zeros_as(dtype: DType, shape: Shape) = crate::create::zeros_as,
-        "An array of zeros of an element type.", "zeros_as(U8, [4])";
-    ones(shape: Shape) = crate::create::ones,
-        "An f32 array of ones.", "ones([2, 3])";
-    ones_as(dtype: DType, shape: Shape) = crate::create::ones_as,
-        "An array of ones of an element type.", "ones_as(I32, [4])";
-    full(shape: Shape, value: Number) = crate::create::full,
-        "An f32 array with one value everywhere.", "full([2, 3], 7.0)";
-    full_as(dtype: DType, shape: Shape, value: Number) = crate::create::full_as,
-        "An array with one value everywhere, of an element type.", "full_as(BF16, [4], 1.0)";
-    arange(range: Interval) = crate::create::arange,
-        "f32: 0, 1, 2, … before n, or the numbers of a range.", "arange(5)";
-    arange_as(dtype: DType, range: Interval) = crate::create::arange_as,
-        "0, 1, 2, … before n, or the numbers of a range, in an element type.", "arange_as(I32, 2..6)";
-    arange_step(start: Float, stop: Float, step: Float) = crate::create::arange_step,
-        "f32: start, start + step, … before stop.", "arange_step(0.0, 1.0, 0.25)";
-    linspace(start: Float, stop: Float, count: Extent) = crate::create::linspace,
-        "f32: count numbers from start to stop at equal distances, both ends included.",
-        "linspace(0.0, 1.0, 5)";
-    iota_as(dtype: DType, shape: Shape, axis: Axis) = crate::create::iota_as,
-        "Each element's coordinate along an axis.", "iota_as(I32, [2, 3], 1)";
-    eye(n: Extent) = crate::create::eye,
-        "The f32 identity matrix.", "eye(3)";
-    eye_as(dtype: DType, n: Extent) = crate::create::eye_as,
-        "The identity matrix of an element type.", "eye_as(I32, 3)";
-    uniform(shape: Shape) = crate::random::uniform,
-        "f32, uniform on [0, 1). Inside jit the draw belongs to the trace: every call gives the same numbers.",
-        "uniform([2, 3])";
-    rand(shape: Shape) = crate::random::uniform,
-        "The same as uniform.", "rand([2, 3])";
-    randn(shape: Shape) = crate::random::randn,
-        "f32, of the standard normal distribution. Inside jit the draw belongs to the trace: every call gives the same numbers.",
-        "randn([2, 3])";
-    randint(shape: Shape, low: Int, high: Int) = crate::random::randint,
-        "i32, uniform from low up to and without high.", "randint([4], 0, 10)";
-}
-
-macro_rules! constants {
-    ($($name:ident = $dtype:ident;)*) => {
-        $(
-            #[doc = concat!("The element type `", stringify!($dtype), "`.")]
-            pub const $name: DType = DType::$dtype;
-        )*
-
-        pub(crate) static CONSTANTS: &[Item] = &[$(
-            Item {
-                name: stringify!($name),
-                place: Place::Constant,
-                signature: concat!("const ", stringify!($name), ": DType"),
-                doc: concat!("The element type ", stringify!($name), "."),
-                example: concat!("zeros_as(", stringify!($name), ", [4])"),
-                call: |_| Ok(Dyn::DType(DType::$dtype)),
-            }
-        ),*];
-    };
-}
-
-constants! {
-    F32 = F32;
-    F64 = F64;
-    F16 = F16;
-    BF16 = BF16;
-    I32 = I32;
-    I64 = I64;
-    U8 = U8;
-    U32 = U32;
-    BOOL = Bool;
-}
 
 /// A literal of the instant tier.
 impl Nested for Dyn {
@@ -187,7 +118,7 @@ pub(crate) static INSPECTION: &[Item] = &[
             let mut literals = Vec::new();
             values.append(&mut literals);
             let ty = element::target(&shape, element::stored(dtype))?;
-            element::from_literals(&literals, ty).map(Dyn::Array)
+            element::from_literals(literals.into_iter(), ty).map(Dyn::Array)
         },
     },
     Item {
@@ -278,8 +209,8 @@ pub(crate) static INSPECTION: &[Item] = &[
             let array = decoder.array()?;
             let dtype = decoder.dtype()?;
             decoder.end()?;
-            let literals = element::literals(&array, "to_vec")?;
-            Ok(Dyn::List(literals.into_iter().map(|literal| read(literal, dtype)).collect()))
+            let elements = element::elements(&array, "to_vec", |literal| read(literal, dtype))?;
+            Ok(Dyn::List(elements))
         },
     },
     Item {
@@ -472,6 +403,21 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         },
     },
     Item {
+        name: "memory_analysis_of",
+        place: JIT,
+        signature: "fn memory_analysis_of(&self, arguments: impl Arguments<N>) -> MemoryAnalysis",
+        doc: "Bytes of what a call with these arguments would run, under JAX's names; nothing runs.",
+        example: "let f = jit(|[x]| x.tanh());\n\
+                  f.memory_analysis_of([&ones([4])]).peak_memory_in_bytes",
+        call: |arguments| {
+            let mut decoder = Decoder::new("memory_analysis_of", arguments);
+            let core = jit_core(&mut decoder)?;
+            let given = items_of(&mut decoder)?;
+            decoder.end()?;
+            Ok(analysis_record(&core.lower(&call_arguments(&given)?)?.analysis))
+        },
+    },
+    Item {
         name: "explain",
         place: JIT,
         signature: "fn explain(&self) -> String",
@@ -513,6 +459,215 @@ pub(crate) static TRANSFORMS: &[Item] = &[
             decoder.end()?;
             let found = core.donations(&call_arguments(&given)?)?;
             Ok(Dyn::Text(jit::donations_text(&found).into()))
+        },
+    },
+];
+
+/// A value as `display` shows it.
+fn text_of(value: &Dyn) -> Result<String, Fault> {
+    match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => array.to_text(None),
+        Dyn::Text(text) => Ok(text.to_string()),
+        Dyn::Int(value) => Ok(value.to_string()),
+        Dyn::Float(value) => Ok(value.to_string()),
+        Dyn::Bool(value) => Ok(value.to_string()),
+        Dyn::Char(value) => Ok(value.to_string()),
+        Dyn::DType(dtype) => Ok(dtype.to_string()),
+        other => {
+            let message = format!("{} has no display", other.kind_name());
+            Err(Fault::new(FaultKind::Argument, "display", message))
+        }
+    }
+}
+
+fn nothing(name: &'static str, arguments: Vec<Dyn>) -> Result<(), Fault> {
+    Decoder::new(name, arguments).end()
+}
+
+fn parts(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new("split", arguments);
+    let array = decoder.operand()?;
+    let parts = decoder.int()?;
+    let axis = decoder.int()?;
+    decoder.end()?;
+    let parts = crate::layout::split(array.input(), parts, axis)?;
+    Ok(Dyn::List(parts.into_iter().map(Dyn::Array).collect()))
+}
+
+fn ready(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new("block_until_ready", arguments);
+    decoder.operand()?;
+    decoder.end()?;
+    device::engine()?.synchronize();
+    Ok(Dyn::Unit)
+}
+
+const SPLIT_DOC: &str = "Equal parts along an axis.";
+const READY_DOC: &str = "Waits until everything that was started has run.";
+
+pub(crate) static DEVICE: &[Item] = &[
+    Item {
+        name: "split",
+        place: ARRAY,
+        signature: "fn split(&self, parts: impl Extent, axis: i32) -> Vec<Array>",
+        doc: SPLIT_DOC,
+        example: "linspace(1.0, 6.0, 6).split(2, 0).len()",
+        call: parts,
+    },
+    Item {
+        name: "split",
+        place: Place::Function,
+        signature: "fn split(x: impl Operand, parts: impl Extent, axis: i32) -> Vec<Array>",
+        doc: SPLIT_DOC,
+        example: "split(linspace(1.0, 6.0, 6), 2, 0).len()",
+        call: parts,
+    },
+    Item {
+        name: "block_until_ready",
+        place: ARRAY,
+        signature: "fn block_until_ready(&self)",
+        doc: READY_DOC,
+        example: "ones([3]).block_until_ready();",
+        call: ready,
+    },
+    Item {
+        name: "block_until_ready",
+        place: Place::Function,
+        signature: "fn block_until_ready(x: impl Operand)",
+        doc: READY_DOC,
+        example: "block_until_ready(&ones([3]));",
+        call: ready,
+    },
+    Item {
+        name: "allclose",
+        place: Place::Function,
+        signature: "fn allclose(a: impl Operand, b: impl Operand) -> bool",
+        doc: "Whether two arrays differ nowhere by more than 1e-8 + 1e-5 |b|; NaN differs.",
+        example: "allclose(ones([3]), 1.0)",
+        call: |arguments| {
+            let mut decoder = Decoder::new("allclose", arguments);
+            let (a, b) = (decoder.operand()?, decoder.operand()?);
+            decoder.end()?;
+            crate::composite::allclose(a.input(), b.input()).map(Dyn::Bool)
+        },
+    },
+    Item {
+        name: "memory_stats",
+        place: Place::Function,
+        signature: "fn memory_stats() -> MemoryStats",
+        doc: "Device memory now, under JAX's names: bytes_in_use, peak_bytes_in_use, bytes_limit, …",
+        example: "memory_stats().bytes_in_use",
+        call: |arguments| {
+            nothing("memory_stats", arguments)?;
+            let stats = MemoryStats::from(device::engine()?.memory());
+            Ok(Dyn::Record { name: "MemoryStats", fields: stats.fields() })
+        },
+    },
+    Item {
+        name: "reset_peak",
+        place: Place::Function,
+        signature: "fn reset_peak()",
+        doc: "Sets peak_bytes_in_use to what is in use now.",
+        example: "reset_peak();",
+        call: |arguments| {
+            nothing("reset_peak", arguments)?;
+            device::engine()?.reset_peak();
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "live_arrays",
+        place: Place::Function,
+        signature: "fn live_arrays() -> Vec<Array>",
+        doc: "Every array that is alive, oldest first.",
+        example: "live_arrays().len()",
+        call: |arguments| {
+            nothing("live_arrays", arguments)?;
+            let arrays = crate::array::live_arrays()?;
+            Ok(Dyn::List(arrays.into_iter().map(Dyn::Array).collect()))
+        },
+    },
+    Item {
+        name: "clear_caches",
+        place: Place::Function,
+        signature: "fn clear_caches()",
+        doc: "Drops every compiled program; arrays stay.",
+        example: "clear_caches();",
+        call: |arguments| {
+            nothing("clear_caches", arguments)?;
+            device::clear()?;
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "seed",
+        place: Place::Function,
+        signature: "fn seed(value: u64)",
+        doc: "Starts the sequence of random numbers again.",
+        example: "seed(0);\nuniform([3])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("seed", arguments);
+            let value = decoder.wide()?;
+            decoder.end()?;
+            crate::random::set_seed(value as u64)?;
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "scope",
+        place: Place::Function,
+        signature: "fn scope<R>(name: &str, body: impl FnOnce() -> R) -> R",
+        doc: "Runs body as a named scope: its peak, and what it allocated and freed, show in the \
+              table.",
+        example: "scope(\"layer 1\", || ones([3]).tanh())",
+        call: |arguments| {
+            let mut decoder = Decoder::new("scope", arguments);
+            let name = decoder.text()?;
+            let body = decoder.function()?;
+            decoder.end()?;
+            let _scope = device::Scope::begin(device::engine()?, &name);
+            body.call(Vec::new())
+        },
+    },
+    Item {
+        name: "display",
+        place: Place::Function,
+        signature: "fn display<T: Display>(value: &T)",
+        doc: "Shows a value: in a notebook as rich output, in a terminal as text.",
+        example: "display(&ones([3]));",
+        call: |arguments| {
+            let mut decoder = Decoder::new("display", arguments);
+            let value = decoder.next()?;
+            decoder.end()?;
+            host().display(&text_of(&value)?);
+            Ok(Dyn::Unit)
+        },
+    },
+    Item {
+        name: "input",
+        place: Place::Function,
+        signature: "fn input(prompt: &str) -> String",
+        doc: "Asks the user for a line.",
+        example: "let name = input(\"name? \");",
+        call: |arguments| {
+            let mut decoder = Decoder::new("input", arguments);
+            let prompt = decoder.text()?;
+            decoder.end()?;
+            Ok(Dyn::Text(host().input(&prompt)?.into()))
+        },
+    },
+    Item {
+        name: "sleep",
+        place: Place::Function,
+        signature: "fn sleep(seconds: f64)",
+        doc: "Waits; an interrupt ends the wait.",
+        example: "sleep(0.01);",
+        call: |arguments| {
+            let mut decoder = Decoder::new("sleep", arguments);
+            let seconds = decoder.float()?;
+            decoder.end()?;
+            wait(seconds)?;
+            Ok(Dyn::Unit)
         },
     },
 ];

@@ -17,9 +17,9 @@ pub(crate) struct Stream {
 }
 
 /// Starts the sequence of random numbers again from `value`.
-pub(crate) fn set_seed(value: i64) -> Result<(), Fault> {
+pub(crate) fn set_seed(value: u64) -> Result<(), Fault> {
     let context = current()?;
-    *lock(&context.state.random) = Stream { seed: value as u64, draws: 0 };
+    *lock(&context.state.random) = Stream { seed: value, draws: 0 };
     Ok(())
 }
 

@@ -63,13 +63,14 @@ pub(crate) fn floats(x: Input) -> Result<Array, Fault> {
 
 pub(crate) fn mean(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, Fault> {
     let x = floats(x)?;
-    let total = reduce(&vramlab_ops::SUM, x.input(), axes, keep)?;
     let count = Number::Float(count("mean", &x, axes)?);
+    let total = reduce(&vramlab_ops::SUM, x.input(), axes, keep)?;
     binary(&vramlab_ops::DIV, total.input(), Input::Number(count))
 }
 
 pub(crate) fn var(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, Fault> {
     let x = floats(x)?;
+    ascending("var", &x, axes)?;
     let centre = mean(x.input(), axes, true)?;
     let distance = binary(&vramlab_ops::SUB, x.input(), centre.input())?;
     let square = unary(&vramlab_ops::SQUARE, distance.input())?;
@@ -78,7 +79,9 @@ pub(crate) fn var(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, F
 }
 
 pub(crate) fn std(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, Fault> {
-    unary(&vramlab_ops::SQRT, var(x, axes, keep)?.input())
+    let x = floats(x)?;
+    ascending("std", &x, axes)?;
+    unary(&vramlab_ops::SQRT, var(x.input(), axes, keep)?.input())
 }
 
 /// Position of an extreme element; without an axis in the flattened array.
@@ -103,7 +106,9 @@ pub(crate) fn position(
 
 /// The Euclidean length.
 pub(crate) fn norm(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, Fault> {
-    let square = unary(&vramlab_ops::SQUARE, floats(x)?.input())?;
+    let x = floats(x)?;
+    ascending("norm", &x, axes)?;
+    let square = unary(&vramlab_ops::SQUARE, x.input())?;
     let total = reduce(&vramlab_ops::SUM, square.input(), axes, keep)?;
     unary(&vramlab_ops::SQRT, total.input())
 }
@@ -111,6 +116,7 @@ pub(crate) fn norm(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, 
 /// `log(sum(exp(x)))` without overflow; where the largest element is infinite it is the result.
 pub(crate) fn logsumexp(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Array, Fault> {
     let x = floats(x)?;
+    ascending("logsumexp", &x, axes)?;
     let largest = reduce(&vramlab_ops::MAX, x.input(), axes, true)?;
     let finite = unary(&vramlab_ops::ISFINITE, largest.input())?;
     let shift =

@@ -3,6 +3,23 @@
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 use vramlab_ir::{Fault, FaultKind, Shape};
 
+/// The integers of shapes and indices. What `i64` cannot hold is too large for any axis.
+trait Whole: Copy {
+    fn wide(self) -> i64;
+}
+
+impl Whole for i32 {
+    fn wide(self) -> i64 {
+        self as i64
+    }
+}
+
+impl Whole for usize {
+    fn wide(self) -> i64 {
+        i64::try_from(self).unwrap_or(i64::MAX)
+    }
+}
+
 /// A shape: `[n, m]` of `i32` or of `usize`, one integer, or `()` for a scalar.
 pub trait IntoShape {
     /// The extents as written, which may be negative.
@@ -13,27 +30,27 @@ macro_rules! integer_shapes {
     ($($int:ty)*) => {$(
         impl IntoShape for $int {
             fn extents(&self) -> Vec<i64> {
-                vec![*self as i64]
+                vec![self.wide()]
             }
         }
         impl<const N: usize> IntoShape for [$int; N] {
             fn extents(&self) -> Vec<i64> {
-                self.iter().map(|&extent| extent as i64).collect()
+                self.iter().map(|extent| extent.wide()).collect()
             }
         }
         impl IntoShape for Vec<$int> {
             fn extents(&self) -> Vec<i64> {
-                self.iter().map(|&extent| extent as i64).collect()
+                self.iter().map(|extent| extent.wide()).collect()
             }
         }
         impl IntoShape for &[$int] {
             fn extents(&self) -> Vec<i64> {
-                self.iter().map(|&extent| extent as i64).collect()
+                self.iter().map(|extent| extent.wide()).collect()
             }
         }
         impl Extent for $int {
             fn extent(&self) -> i64 {
-                *self as i64
+                self.wide()
             }
         }
     )*};
@@ -139,32 +156,32 @@ macro_rules! integer_indices {
     ($($int:ty)*) => {$(
         impl AxisIndex for $int {
             fn index(&self) -> Index {
-                Index::At(*self as i64)
+                Index::At(self.wide())
             }
         }
         impl AxisIndex for Range<$int> {
             fn index(&self) -> Index {
-                range(Some(self.start as i64), Some(self.end as i64), false)
+                range(Some(self.start.wide()), Some(self.end.wide()), false)
             }
         }
         impl AxisIndex for RangeInclusive<$int> {
             fn index(&self) -> Index {
-                range(Some(*self.start() as i64), Some(*self.end() as i64), true)
+                range(Some(self.start().wide()), Some(self.end().wide()), true)
             }
         }
         impl AxisIndex for RangeFrom<$int> {
             fn index(&self) -> Index {
-                range(Some(self.start as i64), None, false)
+                range(Some(self.start.wide()), None, false)
             }
         }
         impl AxisIndex for RangeTo<$int> {
             fn index(&self) -> Index {
-                range(None, Some(self.end as i64), false)
+                range(None, Some(self.end.wide()), false)
             }
         }
         impl AxisIndex for RangeToInclusive<$int> {
             fn index(&self) -> Index {
-                range(None, Some(self.end as i64), true)
+                range(None, Some(self.end.wide()), true)
             }
         }
     )*};
@@ -226,7 +243,7 @@ pub(crate) fn window(
         let message = format!("{what} is out of range for axis {axis} of {shape}");
         Err(Fault::new(FaultKind::Argument, op, message))
     };
-    let from_front = |bound: i64| if bound < 0 { bound + extent } else { bound };
+    let from_front = |bound: i64| if bound < 0 { bound.saturating_add(extent) } else { bound };
     match index {
         Index::At(position) => match from_front(position) {
             at if (0..extent).contains(&at) => Ok((at, at + 1, true)),
@@ -234,7 +251,7 @@ pub(crate) fn window(
         },
         Index::Range { start, end, inclusive } => {
             let first = start.map_or(0, from_front);
-            let last = end.map_or(extent, |end| from_front(end) + inclusive as i64);
+            let last = end.map_or(extent, |end| from_front(end).saturating_add(inclusive as i64));
             if first < 0 || last > extent || first > last {
                 let bound = |b: Option<i64>| b.map_or(String::new(), |b| b.to_string());
                 let dots = if inclusive { "..=" } else { ".." };

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 use vramlab_ir::{DType, Fault, FaultKind};
 
 /// A value of the instant tier, and the common currency of the dynamic entry points.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub enum Dyn {
     #[default]
     Unit,
@@ -48,7 +48,44 @@ pub enum Dyn {
     },
 }
 
+/// A clone of an array is a holder of its own, a clone of a borrow is another borrow.
+impl Clone for Dyn {
+    fn clone(&self) -> Dyn {
+        match self {
+            Dyn::Unit => Dyn::Unit,
+            Dyn::Bool(value) => Dyn::Bool(*value),
+            Dyn::Int(value) => Dyn::Int(*value),
+            Dyn::Float(value) => Dyn::Float(*value),
+            Dyn::Char(value) => Dyn::Char(*value),
+            Dyn::Text(text) => Dyn::Text(Arc::clone(text)),
+            Dyn::DType(dtype) => Dyn::DType(*dtype),
+            Dyn::Array(array) => Dyn::Array(array.clone()),
+            Dyn::Borrowed(array) => Dyn::Borrowed(array.alias()),
+            Dyn::List(items) => Dyn::List(items.clone()),
+            Dyn::Tuple(items) => Dyn::Tuple(items.clone()),
+            Dyn::Range { start, end, inclusive } => {
+                Dyn::Range { start: *start, end: *end, inclusive: *inclusive }
+            }
+            Dyn::Option(value) => Dyn::Option(value.clone()),
+            Dyn::Function(function) => Dyn::Function(Arc::clone(function)),
+            Dyn::Record { name, fields } => Dyn::Record { name, fields: fields.clone() },
+        }
+    }
+}
+
 impl Dyn {
+    /// The same value without claims of its own: what may stand in for it while a call that takes
+    /// it runs, to give it back when the call fails.
+    pub fn alias(&self) -> Dyn {
+        match self {
+            Dyn::Array(array) => Dyn::Array(array.alias()),
+            Dyn::List(items) => Dyn::List(items.iter().map(Dyn::alias).collect()),
+            Dyn::Tuple(items) => Dyn::Tuple(items.iter().map(Dyn::alias).collect()),
+            Dyn::Option(Some(value)) => Dyn::Option(Some(Box::new(value.alias()))),
+            other => other.clone(),
+        }
+    }
+
     /// What it is, for faults.
     pub fn kind_name(&self) -> &'static str {
         match self {
@@ -106,16 +143,23 @@ pub struct Item {
     pub call: fn(Vec<Dyn>) -> Result<Dyn, Fault>,
 }
 
+impl fmt::Debug for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.signature)
+    }
+}
+
 /// Every name, family by family.
 pub fn items() -> impl Iterator<Item = &'static Item> {
     FAMILIES.iter().flat_map(|family| family.iter())
 }
 
 static FAMILIES: &[&[Item]] = &[
-    crate::prelude_items::CREATION,
-    crate::prelude_items::CONSTANTS,
+    crate::creation::ITEMS,
+    crate::creation::CONSTANTS,
     crate::prelude_items::INSPECTION,
     crate::prelude_items::TRANSFORMS,
+    crate::prelude_items::DEVICE,
     elementwise::one::ITEMS,
     elementwise::arithmetic::ITEMS,
     elementwise::two::ITEMS,
@@ -155,6 +199,128 @@ pub fn lookup(place: Place, name: &str) -> Option<&'static Item> {
 pub fn named(name: &str) -> &'static [&'static Item] {
     BY_NAME.get(name).map_or(&[], Vec::as_slice)
 }
+
+/// A struct of the prelude whose fields a cell may read; all of them are `Copy`.
+pub struct Record {
+    pub name: &'static str,
+    /// (field, Rust type)
+    pub fields: &'static [(&'static str, &'static str)],
+}
+
+/// The structs of the prelude.
+pub static RECORDS: &[Record] = &[
+    Record {
+        name: "MemoryStats",
+        fields: &[
+            ("bytes_in_use", "u64"),
+            ("peak_bytes_in_use", "u64"),
+            ("bytes_limit", "u64"),
+            ("largest_free_block_bytes", "u64"),
+            ("pool_bytes", "u64"),
+            ("num_allocs", "u64"),
+            ("num_frees", "u64"),
+            ("requested_bytes", "u64"),
+            ("fragmentation", "f64"),
+            ("driver_allocs", "u64"),
+            ("driver_frees", "u64"),
+            ("device_bytes", "u64"),
+            ("live_arrays", "u64"),
+        ],
+    },
+    Record {
+        name: "MemoryAnalysis",
+        fields: &[
+            ("argument_size_in_bytes", "u64"),
+            ("output_size_in_bytes", "u64"),
+            ("alias_size_in_bytes", "u64"),
+            ("temp_size_in_bytes", "u64"),
+            ("generated_code_size_in_bytes", "u64"),
+            ("peak_memory_in_bytes", "u64"),
+            ("host_scratch_bytes", "u64"),
+        ],
+    },
+];
+
+/// Which Rust types satisfy the bounds that signatures name. `_` is any length or type that the
+/// inner bound allows.
+pub static BOUNDS: &[(&str, &[&str])] = &[
+    ("Operand", &["Array", "&Array", "f64", "i32"]),
+    (
+        "IntoShape",
+        &[
+            "()",
+            "i32",
+            "usize",
+            "[i32; _]",
+            "[usize; _]",
+            "Vec<i32>",
+            "Vec<usize>",
+            "&[i32]",
+            "&[usize]",
+            "&IntoShape",
+        ],
+    ),
+    ("Extent", &["i32", "usize"]),
+    ("Axes", &["[i32; _]", "Vec<i32>", "&[i32]"]),
+    (
+        "AxisIndex",
+        &[
+            "i32",
+            "usize",
+            "Range<i32>",
+            "Range<usize>",
+            "RangeInclusive<i32>",
+            "RangeInclusive<usize>",
+            "RangeFrom<i32>",
+            "RangeFrom<usize>",
+            "RangeTo<i32>",
+            "RangeTo<usize>",
+            "RangeToInclusive<i32>",
+            "RangeToInclusive<usize>",
+            "RangeFull",
+        ],
+    ),
+    ("Indices", &["AxisIndex", "(AxisIndex, ...)"]),
+    ("Padding", &["[(i32, i32); _]", "Vec<(i32, i32)>"]),
+    ("Interval", &["i32", "usize", "Range<i32>", "Range<usize>", "RangeInclusive<i32>"]),
+    ("Into<Number>", &["f64", "i32", "bool"]),
+    (
+        "Arrays",
+        &[
+            "[Array; _]",
+            "[&Array; _]",
+            "&[Array; _]",
+            "&[&Array; _]",
+            "&[Array]",
+            "&[&Array]",
+            "Vec<Array>",
+            "Vec<&Array>",
+            "&Vec<Array>",
+            "&Vec<&Array>",
+        ],
+    ),
+    ("Starts", &["[Operand; _]", "&[Operand; _]", "&[Operand]", "Vec<Operand>", "&Vec<Operand>"]),
+    (
+        "Nested",
+        &[
+            "f64",
+            "f32",
+            "i32",
+            "bool",
+            "[Nested; _]",
+            "Vec<Nested>",
+            "&[Nested]",
+            "&[Nested; _]",
+            "&Vec<Nested>",
+        ],
+    ),
+    ("Element", &["f32", "f64", "i32", "i64", "u8", "u32", "bool"]),
+    ("Tree", &["Array", "()", "(Tree, ...)", "[Tree; _]", "Vec<Tree>"]),
+    (
+        "Arguments<N>",
+        &["[Array; N]", "[&Array; N]", "(Array or &Array, ...)", "Vec<Array>", "Vec<&Array>"],
+    ),
+];
 
 /// Rust's operators on arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

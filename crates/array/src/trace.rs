@@ -3,7 +3,6 @@
 
 use crate::ambient::{origin, placed};
 use crate::array::{Array, Repr};
-use crate::known;
 use crate::operand::Input;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -128,7 +127,7 @@ impl Trace {
         let params = Params::new()
             .with("value", Param::Literal(literal))
             .with("shape", Param::Shape(Shape::scalar()));
-        Ok(self.push(known::full(), params, &[])?[0])
+        Ok(self.push(&vramlab_ops::FULL, params, &[])?[0])
     }
 
     fn convert(&mut self, value: Value, dtype: DType) -> Result<Value, Fault> {
@@ -136,7 +135,7 @@ impl Trace {
             return Ok(value);
         }
         let params = Params::new().with("dtype", Param::DType(dtype));
-        Ok(self.push(known::convert(), params, &[value])?[0])
+        Ok(self.push(&vramlab_ops::CONVERT, params, &[value])?[0])
     }
 
     fn input(&mut self, input: &Input, dtype: DType, outer: &[u64]) -> Result<Value, Fault> {

@@ -16,13 +16,13 @@ pub enum Structure {
 /// A value made of arrays.
 pub trait Tree: Sized {
     /// Appends the arrays in order; how they were held.
-    fn flatten(self, arrays: &mut Vec<Array>) -> Structure;
+    fn into_leaves(self, arrays: &mut Vec<Array>) -> Structure;
 
     /// The value again.
     ///
     /// # Errors
     /// A trace fault when the structure is another one.
-    fn unflatten(
+    fn from_leaves(
         structure: &Structure,
         arrays: &mut dyn Iterator<Item = Array>,
     ) -> Result<Self, Fault>;
@@ -34,12 +34,12 @@ fn changed(structure: &Structure) -> Fault {
 }
 
 impl Tree for Array {
-    fn flatten(self, arrays: &mut Vec<Array>) -> Structure {
+    fn into_leaves(self, arrays: &mut Vec<Array>) -> Structure {
         arrays.push(self);
         Structure::Array
     }
 
-    fn unflatten(
+    fn from_leaves(
         structure: &Structure,
         arrays: &mut dyn Iterator<Item = Array>,
     ) -> Result<Array, Fault> {
@@ -51,29 +51,29 @@ impl Tree for Array {
 }
 
 impl<T: Tree> Tree for Vec<T> {
-    fn flatten(self, arrays: &mut Vec<Array>) -> Structure {
-        Structure::List(self.into_iter().map(|item| item.flatten(arrays)).collect())
+    fn into_leaves(self, arrays: &mut Vec<Array>) -> Structure {
+        Structure::List(self.into_iter().map(|item| item.into_leaves(arrays)).collect())
     }
 
-    fn unflatten(
+    fn from_leaves(
         structure: &Structure,
         arrays: &mut dyn Iterator<Item = Array>,
     ) -> Result<Vec<T>, Fault> {
         let Structure::List(items) = structure else { return Err(changed(structure)) };
-        items.iter().map(|item| T::unflatten(item, arrays)).collect()
+        items.iter().map(|item| T::from_leaves(item, arrays)).collect()
     }
 }
 
 impl<T: Tree, const N: usize> Tree for [T; N] {
-    fn flatten(self, arrays: &mut Vec<Array>) -> Structure {
-        Structure::List(self.into_iter().map(|item| item.flatten(arrays)).collect())
+    fn into_leaves(self, arrays: &mut Vec<Array>) -> Structure {
+        Structure::List(self.into_iter().map(|item| item.into_leaves(arrays)).collect())
     }
 
-    fn unflatten(
+    fn from_leaves(
         structure: &Structure,
         arrays: &mut dyn Iterator<Item = Array>,
     ) -> Result<[T; N], Fault> {
-        let items = Vec::<T>::unflatten(structure, arrays)?;
+        let items = Vec::<T>::from_leaves(structure, arrays)?;
         items.try_into().map_err(|_| changed(structure))
     }
 }
@@ -82,20 +82,20 @@ macro_rules! tuple_trees {
     ($count:literal $($name:ident)*) => {
         impl<$($name: Tree),*> Tree for ($($name,)*) {
             #[allow(non_snake_case, unused_variables)]
-            fn flatten(self, arrays: &mut Vec<Array>) -> Structure {
+            fn into_leaves(self, arrays: &mut Vec<Array>) -> Structure {
                 let ($($name,)*) = self;
-                Structure::Tuple(vec![$($name.flatten(arrays)),*])
+                Structure::Tuple(vec![$($name.into_leaves(arrays)),*])
             }
 
             #[allow(unused_variables, unused_mut)]
-            fn unflatten(
+            fn from_leaves(
                 structure: &Structure,
                 arrays: &mut dyn Iterator<Item = Array>,
             ) -> Result<Self, Fault> {
                 match structure {
                     Structure::Tuple(items) if items.len() == $count => {
                         let mut items = items.iter();
-                        Ok(($($name::unflatten(
+                        Ok(($($name::from_leaves(
                             items.next().ok_or_else(|| changed(structure))?,
                             arrays,
                         )?,)*))

@@ -55,10 +55,8 @@ pub fn completeness(text: &str) -> Completeness {
     while let Some(token) = scan.next_token() {
         match token {
             Token::Open(bracket) => open.push(bracket),
-            Token::Close(bracket) => {
-                if open.pop() != Some(partner(bracket)) {
-                    return Completeness::Invalid;
-                }
+            Token::Close(bracket) if open.pop() != Some(partner(bracket)) => {
+                return Completeness::Invalid;
             }
             _ => {}
         }

@@ -11,11 +11,31 @@
 //! Absent on purpose: devices, engines, tables, commands (`%`), `Out[n]`; the rewriting of those is
 //! the session's.
 
+mod arithmetic;
+mod build;
+mod check;
+mod code;
 pub mod diagnostic;
+mod exhaustive;
+mod flow;
+mod fold;
+mod format;
 pub mod guard;
+mod hir;
 pub mod host;
+mod interpreter;
+mod interrupt;
+mod iter;
+mod library;
+mod place;
+mod show;
+mod signature;
+mod ty;
+mod value;
+mod vm;
 
 pub use diagnostic::{Diagnostic, DiagnosticKind, Label, render, render_place};
 pub use guard::{Completeness, completeness};
 pub use host::{Host, RunOutcome, Shown, Variable};
+pub use interpreter::{Interpreter, Member, Prepared};
 pub use vramlab_array::ir;

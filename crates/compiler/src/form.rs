@@ -117,6 +117,18 @@ pub(crate) fn dense_strides(dims: &[usize]) -> Vec<isize> {
     strides
 }
 
+/// Strides of a broadcast operand along the axes of the result.
+pub(crate) fn broadcast_strides(operand: &[usize], result: &[usize]) -> Vec<isize> {
+    let weights = dense_strides(operand);
+    let missing = result.len() - operand.len();
+    (0..result.len())
+        .map(|axis| match axis.checked_sub(missing) {
+            Some(own) if operand[own] == result[axis] => weights[own],
+            _ => 0,
+        })
+        .collect()
+}
+
 /// The axes of a dense array and the strides that some operands have along them, with axes of
 /// extent 1 dropped and neighbours joined wherever every operand allows it.
 #[derive(Clone, Debug, PartialEq, Eq)]

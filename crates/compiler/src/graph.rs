@@ -27,7 +27,7 @@ pub(crate) struct Node {
 }
 
 /// What a node computes. Sizes are of flat row-major arrays; none of them is 0.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Hash)]
 pub(crate) enum Kind {
     Param(u32),
     /// No elements: a buffer that nothing writes.
@@ -108,6 +108,33 @@ impl Graph {
             id = self.node(id).inputs[0];
         }
         id
+    }
+
+    /// Which nodes a result depends on, and the parameters.
+    pub fn live(&self) -> Vec<bool> {
+        let mut live = vec![false; self.nodes.len()];
+        for &id in self.results.iter().chain(&self.params) {
+            live[id.index()] = true;
+        }
+        for at in (0..self.nodes.len()).rev() {
+            if live[at] {
+                for input in &self.nodes[at].inputs {
+                    live[input.index()] = true;
+                }
+            }
+        }
+        live
+    }
+
+    /// The live nodes that compute something of arrays: no parameters, constants or reshapes.
+    pub fn computing(&self) -> impl Iterator<Item = NodeId> {
+        let live = self.live();
+        (0..self.nodes.len() as u32).map(NodeId).filter(move |&id| {
+            let node = self.node(id);
+            live[id.index()]
+                && !matches!(node.kind, Kind::Param(_) | Kind::Empty | Kind::Reshape)
+                && self.literal(id).is_none()
+        })
     }
 
     /// The literal that every element of the node is, when it is a fill.

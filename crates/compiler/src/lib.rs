@@ -8,15 +8,18 @@
 //! devices, IO, clocks, globals, locks. The same input gives the same program, so `Func`, mask and
 //! options are the compile cache's key.
 
+mod algebra;
 mod emit;
 mod form;
 mod fuse;
 mod graph;
 pub mod plan;
 mod schedule;
+mod simplify;
+mod text;
 
 use emit::Draft;
-use fuse::Level;
+use fuse::{Fused, Level};
 use graph::{Graph, Kind};
 use std::sync::Arc;
 use vramlab_ir::kernel::Slot;
@@ -39,59 +42,138 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 200_000, explain: true }
+        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 20_000, explain: true }
     }
 }
+
+/// A lower level of fusion must save this part of the peak to be worth its loops.
+const WORTH: u64 = 256;
+/// Programs with more values than this are compiled at one level only.
+const LEVELLED: usize = 3000;
 
 /// Compiles `func`. `donate` says per parameter whether its buffer may be reused.
 ///
 /// # Errors
-/// A fault when the donation mask does not fit the parameters.
+/// A fault when the program holds a call that does not fit its arguments.
 pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<Program, Fault> {
-    let graph = Graph::trace(func)?;
+    let graph = simplify::simplify(Graph::trace(func)?);
     let level = if options.fuse { Level::Full } else { Level::Off };
-    Ok(lower(func, &graph, donate, level, options))
+    let mut lowered = Lowered::new(&graph, donate, level, options);
+    if options.fuse && lowered.plan.temp_bytes > 0 && graph.nodes.len() <= LEVELLED {
+        for level in [Level::Frugal, Level::Off] {
+            let other = Lowered::new(&graph, donate, level, options);
+            let peak = other.plan.peak_bytes;
+            if peak + peak / WORTH < lowered.plan.peak_bytes {
+                lowered = other;
+                lowered.fused.notes.insert(0, level.chosen().into());
+            }
+        }
+    }
+    Ok(lowered.program(func, &graph, options))
 }
 
-fn lower(
-    func: &Arc<Func>,
-    graph: &Graph,
-    donate: &[bool],
-    level: Level,
-    options: &Options,
-) -> Program {
-    let mut fused = fuse::fuse(graph, level, options);
-    let slots = Slots::assign(graph, &fused.stored);
-    let drafts: Vec<Draft> = fused
-        .groups
-        .iter_mut()
-        .map(|group| emit::draft(graph, group, &slots.of_node, options))
-        .collect();
-    let drafts = schedule::schedule(drafts, &slots.bytes);
-    let donated: Vec<bool> =
-        (0..graph.params.len()).map(|i| donate.get(i).copied().unwrap_or(false)).collect();
-    let results: Vec<u32> =
-        graph.results.iter().map(|&r| slots.of_node[graph.base(r).index()]).collect();
-    let plan = plan::assign(&drafts, &slots.bytes, &donated, &results, options);
-    let places = plan.places;
-    let slots = slots
-        .nodes
-        .iter()
-        .zip(places)
-        .map(|(&id, place)| Slot { ty: graph.ty(id).clone(), place, label: label(graph, id) })
-        .collect();
-    Program {
-        func: func.clone(),
-        slots,
-        kernels: drafts.into_iter().map(|d| d.kernel).collect(),
-        results: plan.results,
-        fresh_bytes: plan.fresh_bytes,
-        temp_bytes: plan.temp_bytes,
-        donations: plan.donations,
-        peak_bytes: plan.peak_bytes,
-        stages: Vec::new(),
-        fused_bytes: fused.fused_bytes,
-        notes: fused.notes,
+/// A program whose buffers are placed.
+struct Lowered {
+    fused: Fused,
+    slots: Slots,
+    drafts: Vec<Draft>,
+    plan: plan::Plan,
+}
+
+impl Lowered {
+    fn new(graph: &Graph, donate: &[bool], level: Level, options: &Options) -> Lowered {
+        let mut fused = fuse::fuse(graph, level, options);
+        let slots = Slots::assign(graph, &fused.stored);
+        let drafts: Vec<Draft> = fused
+            .groups
+            .iter_mut()
+            .map(|group| emit::draft(graph, group, &slots.of_node, options))
+            .collect();
+        let donated: Vec<bool> =
+            (0..graph.params.len()).map(|i| donate.get(i).copied().unwrap_or(false)).collect();
+        let results: Vec<u32> =
+            graph.results.iter().map(|&r| slots.of_node[graph.base(r).index()]).collect();
+        let lives = schedule::Lives { bytes: &slots.bytes, donated: &donated, results: &results };
+        let drafts = schedule::schedule(drafts, &lives);
+        let plan = plan::assign(&drafts, &slots.bytes, &donated, &results, options);
+        Lowered { fused, slots, drafts, plan }
+    }
+
+    fn program(mut self, func: &Arc<Func>, graph: &Graph, options: &Options) -> Program {
+        let slots: Vec<Slot> = self
+            .slots
+            .nodes
+            .iter()
+            .zip(&self.plan.places)
+            .map(|(&id, &place)| Slot { ty: graph.ty(id).clone(), place, label: label(graph, id) })
+            .collect();
+        let dropped = &self.plan.dropped;
+        let mut at = 0..;
+        self.drafts.retain(|_| !dropped[at.next().expect("endless")]);
+        let stages = match options.explain {
+            true => self.stages(func, graph, &slots),
+            false => Vec::new(),
+        };
+        Program {
+            func: func.clone(),
+            slots,
+            kernels: self.drafts.into_iter().map(|draft| draft.kernel).collect(),
+            results: self.plan.results,
+            fresh_bytes: self.plan.fresh_bytes,
+            temp_bytes: self.plan.temp_bytes,
+            donations: self.plan.donations,
+            peak_bytes: self.plan.peak_bytes,
+            stages,
+            fused_bytes: self.fused.fused_bytes,
+            notes: self.fused.notes,
+        }
+    }
+
+    fn stages(&self, func: &Func, graph: &Graph, slots: &[Slot]) -> Vec<(String, String)> {
+        let drafts: Vec<&Draft> = self.drafts.iter().collect();
+        let lives = self.lives();
+        let mut alive = vec![0; drafts.len()];
+        for (slot, life) in lives.iter().enumerate().skip(graph.params.len()) {
+            if let Some((first, last)) = *life {
+                for bytes in &mut alive[first..=last] {
+                    *bytes += self.slots.bytes[slot];
+                }
+            }
+        }
+        let stage = |name: &str, text: String| (name.to_string(), text);
+        vec![
+            stage("trace", func.to_string()),
+            stage("simplify", text::graph(graph)),
+            stage(
+                "fuse",
+                text::kernels(graph, &drafts, &self.fused.stored, self.fused.fused_bytes),
+            ),
+            stage("schedule", text::schedule(&drafts, &alive)),
+            stage("plan", text::plan(slots, &lives, drafts.len()) + &self.totals(graph)),
+        ]
+    }
+
+    fn totals(&self, graph: &Graph) -> String {
+        let arguments: u64 = graph.params.iter().map(|&p| graph.ty(p).bytes()).sum();
+        format!(
+            "arguments {}, fresh results {}, temporaries {}, peak {}\n",
+            text::size(arguments),
+            text::size(self.plan.fresh_bytes.iter().sum()),
+            text::size(self.plan.temp_bytes),
+            text::size(self.plan.peak_bytes)
+        )
+    }
+
+    /// When each slot is in use, by kernel.
+    fn lives(&self) -> Vec<text::Life> {
+        let mut lives: Vec<text::Life> = vec![None; self.slots.nodes.len()];
+        for (at, draft) in self.drafts.iter().enumerate() {
+            for &slot in draft.reads.iter().chain(&draft.writes) {
+                let life = lives[slot as usize].get_or_insert((at, at));
+                life.1 = at;
+            }
+        }
+        lives
     }
 }
 

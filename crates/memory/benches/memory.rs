@@ -3,7 +3,7 @@
 use std::time::Instant;
 use vramlab_memory::conformance::Random;
 use vramlab_memory::heap::Request;
-use vramlab_memory::ledger::{Event, EventKind, Ledger};
+use vramlab_memory::ledger::{Event, EventKind, Ledger, Owner};
 use vramlab_memory::replay::{Device, Step, Trace, run};
 use vramlab_memory::{
     Bfc, BfcOptions, Block, BlockId, Fake, GIB, Heap, MemoryResource, ModeSpec, Stream,
@@ -11,6 +11,7 @@ use vramlab_memory::{
 
 const LIVE: usize = 100_000;
 const ROUNDS: usize = 2_000_000;
+const BATCH: usize = 50_000;
 
 fn main() {
     bfc("sizes 1 B to 64 KiB", 64 << 10);
@@ -22,10 +23,33 @@ fn main() {
         replay(mode.name);
     }
     replay("ondemand gc=on");
+    table();
+}
+
+/// The fold that a table of live arrays is made of.
+fn table() {
+    let mut heap = Heap::new(Box::new(Fake::new(64 * GIB)), ModeSpec::default());
+    let mut blocks = Vec::new();
+    for index in 0..10_000 {
+        let owner = heap.ledger_mut().intern(Owner::Variable(format!("x{index}")));
+        blocks.push(heap.allocate(Request { owner, ..Request::of(4096) }).expect("fits"));
+    }
+    let start = Instant::now();
+    let owners = heap.ledger().by_owner().len() + heap.chunks().len();
+    println!(
+        "{:<58} {:>8.1} µs",
+        "owners and chunks of 10,000 live blocks",
+        start.elapsed().as_secs_f64() * 1e6
+    );
+    assert_eq!(owners, 20_001);
+    blocks.into_iter().for_each(|block| heap.deallocate(block, Stream(0), 0));
 }
 
 fn per(label: &str, start: Instant, count: usize) {
-    let ns = start.elapsed().as_nanos() as f64 / count as f64;
+    print(label, start.elapsed().as_nanos() as f64 / count as f64);
+}
+
+fn print(label: &str, ns: f64) {
     println!("{label:<58} {ns:>8.1} ns  {:>8.2} M/s", 1e3 / ns);
 }
 
@@ -39,13 +63,18 @@ fn bfc(label: &str, most: u64) {
     let sizes: Vec<u64> = (0..ROUNDS).map(|_| random.size(most)).collect();
     let picks: Vec<usize> = (0..ROUNDS).map(|_| random.below(LIVE as u64) as usize).collect();
     let mut idle = Fake::new(1);
-    let start = Instant::now();
-    for (size, pick) in sizes.iter().zip(&picks) {
-        let block = take(&mut bfc, *size);
-        let gone = std::mem::replace(&mut live[*pick], block);
-        bfc.deallocate(gone, Stream(0), &mut idle);
+    // The best of batches: other programs on the machine only ever add to the time.
+    let mut best = f64::INFINITY;
+    for (sizes, picks) in sizes.chunks(BATCH).zip(picks.chunks(BATCH)) {
+        let start = Instant::now();
+        for (size, pick) in sizes.iter().zip(picks) {
+            let block = take(&mut bfc, *size);
+            let gone = std::mem::replace(&mut live[*pick], block);
+            bfc.deallocate(gone, Stream(0), &mut idle);
+        }
+        best = best.min(start.elapsed().as_nanos() as f64 / (2 * sizes.len()) as f64);
     }
-    per(&format!("bfc: alloc or free at 100,000 live, {label}"), start, 2 * ROUNDS);
+    print(&format!("bfc: alloc or free at 100,000 live, {label}"), best);
     assert_eq!(bfc.check(), Ok(()));
 }
 

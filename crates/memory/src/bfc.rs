@@ -5,7 +5,7 @@
 //! in use. A freed chunk merges with its next neighbour, then with its previous one. The pool grows by regions; two
 //! regions never join, unless `coalesce` says so (host pools).
 
-use crate::freelist::{FreeChunks, FreeList};
+use crate::freelist::FreeList;
 use crate::resource::{AllocError, Cause, Chunk, ChunkState, Kept, RegionFigures, Trimmed};
 use crate::{
     Block, Broken, Driver, MIB, MemoryResource, Refusal, RefusalCause, Region, Stats, Stream, UNIT,
@@ -99,13 +99,6 @@ impl Pieces {
     }
 }
 
-impl FreeChunks for Pieces {
-    fn is_free_at(&self, chunk: u32, address: u64, bytes: u64) -> bool {
-        let piece = self.at(chunk);
-        piece.state == PieceState::Free && piece.address == address && piece.bytes == bytes
-    }
-}
-
 /// A run of addresses that came from the driver in one call, or in several where regions join.
 struct Run {
     base: u64,
@@ -153,7 +146,7 @@ impl Bfc {
     }
 
     fn take(&mut self, requested: u64, rounded: u64) -> Option<Block> {
-        let slot = self.free.take_best_fit(rounded, &self.pieces)?;
+        let slot = self.free.take_best_fit(rounded)?;
         let bytes = self.pieces.at(slot).bytes;
         if bytes / 2 >= rounded || bytes - rounded >= self.max_slack() {
             self.split(slot, rounded);
@@ -218,7 +211,7 @@ impl Bfc {
             return false;
         }
         let piece = *self.pieces.at(slot);
-        self.free.remove(piece.bytes, piece.address, slot, &self.pieces);
+        self.free.remove(piece.bytes, piece.address, slot);
         true
     }
 
@@ -467,6 +460,10 @@ impl MemoryResource for Bfc {
         self.stats.count_free(block.requested(), piece.bytes);
         self.run_mut(piece.region).live -= 1;
         self.list(slot);
+    }
+
+    fn synchronize(&mut self, _driver: &mut dyn Driver) {
+        // XLA frees a buffer once its stream is done with it: no order of streams is kept here.
     }
 
     fn trim(&mut self, driver: &mut dyn Driver) -> Trimmed {

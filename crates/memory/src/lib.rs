@@ -34,6 +34,7 @@ mod stats;
 pub mod switch;
 mod text;
 pub mod trace;
+mod vmm;
 
 pub use bfc::{Bfc, BfcOptions};
 pub use block::{Block, BlockId, PoolId, Stream};
@@ -51,6 +52,7 @@ pub use resource::{
 pub use stats::{Broken, Stats};
 pub use switch::{Policy, Road, SwitchPlan};
 pub use text::{format_bytes, nearest, parse_bytes};
+pub use vmm::{Vmm, VmmOptions};
 
 /// One kibibyte, in bytes.
 pub const KIB: u64 = 1 << 10;

@@ -184,6 +184,30 @@ impl Heap {
         }
     }
 
+    /// What to say when somebody beside us, in this process or another, asked the driver for `asked` bytes and got none:
+    /// what we hold and what of it lives, and the modes in which the same session would have left room.
+    pub fn explain_guest(&self, asked: u64) -> GuestReport {
+        let (stats, figures) = (self.stats(), self.device());
+        let device = Device { capacity: figures.total, others: figures.others };
+        let trace = Trace::from_ledger(self.ledger(), Part::Kept).unwrap_or_default();
+        let leaves_room = |mode: &ModeSpec| {
+            let outcome = replay::run(&trace, mode, device);
+            let taken = outcome.pool.saturating_add(figures.others);
+            outcome.passes() && figures.total.saturating_sub(taken) >= asked
+        };
+        let mut passing = what_if_modes(self.mode().fraction());
+        passing.retain(|mode| mode != self.mode() && leaves_room(mode));
+        GuestReport {
+            asked,
+            driver_free: figures.free,
+            held: figures.held,
+            live: stats.bytes_in_use,
+            others: figures.others,
+            device: figures.total,
+            passing,
+        }
+    }
+
     fn top_owners(&self) -> Vec<TopOwner> {
         let top = self.ledger().by_owner().into_iter();
         let named = |figures: crate::ledger::OwnerFigures| TopOwner {
@@ -228,11 +252,11 @@ impl Heap {
     }
 }
 
-/// The modes that a what-if compares unless told otherwise: each at its defaults, and `ondemand gc=on`; all with
+/// The modes that a what-if compares unless told otherwise: those of the table that say so, at their defaults, and `ondemand gc=on`; all with
 /// `fraction`, where one is given and they have one.
 pub fn what_if_modes(fraction: Option<f64>) -> Vec<ModeSpec> {
     let mut all = Vec::new();
-    for entry in crate::modes::MODES {
+    for entry in crate::modes::MODES.iter().filter(|entry| entry.compared) {
         all.push(ModeSpec::new(entry.mode));
         if entry.mode == ModeName::Ondemand {
             all.push(ModeSpec::parse("ondemand gc=on").expect("a mode of the table"));
@@ -245,6 +269,25 @@ pub fn what_if_modes(fraction: Option<f64>) -> Vec<ModeSpec> {
         _ => mode,
     };
     all.into_iter().map(with).collect()
+}
+
+/// What a failed request of a neighbour comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GuestReport {
+    /// Bytes that the neighbour asked for.
+    pub asked: u64,
+    /// Bytes free at the driver.
+    pub driver_free: u64,
+    /// Bytes that we hold from the driver.
+    pub held: u64,
+    /// Bytes of them in live blocks.
+    pub live: u64,
+    /// Bytes that other processes hold.
+    pub others: u64,
+    /// Size of the device.
+    pub device: u64,
+    /// The modes in which this session would have left room, by replay.
+    pub passing: Vec<ModeSpec>,
 }
 
 /// An owner in an [`OomReport`].

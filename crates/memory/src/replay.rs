@@ -189,6 +189,8 @@ pub struct Outcome {
     pub peak_requested: u64,
     /// The most bytes held from the driver at once.
     pub peak_pool: u64,
+    /// Bytes held from the driver when it stopped.
+    pub pool: u64,
     /// Fragmentation when it stopped.
     pub fragmentation: f64,
     /// Calls to the driver, refused ones included.
@@ -298,6 +300,7 @@ impl Replay {
             peak_in_use: stats.peak_bytes_in_use,
             peak_requested: stats.peak_requested_bytes,
             peak_pool: stats.peak_pool_bytes,
+            pool: stats.pool_bytes,
             fragmentation: stats.fragmentation(),
             driver_calls: stats.driver_calls(),
             steps: self.steps,

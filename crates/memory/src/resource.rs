@@ -20,6 +20,10 @@ pub trait MemoryResource: Send {
     /// Takes back a block of this stack. It cannot fail; a block of another stack is a bug and panics.
     fn deallocate(&mut self, block: Block, stream: Stream, driver: &mut dyn Driver);
 
+    /// The work on all streams is done: blocks that were freed on one are free for all, and a pool with a release
+    /// threshold gives back what lies above it. Where no rule speaks of streams, nothing happens.
+    fn synchronize(&mut self, driver: &mut dyn Driver);
+
     /// Gives back to the driver what holds no block, whatever the mode's own rules for that are.
     fn trim(&mut self, driver: &mut dyn Driver) -> Trimmed;
 

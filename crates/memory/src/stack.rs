@@ -1,7 +1,7 @@
 //! From a mode to the allocator stack that answers in it. The order of a stack is decided here and nowhere else.
 
 use crate::modes::{ModeName, ModeSpec, OptionValue};
-use crate::{Bfc, BfcOptions, Caching, CachingOptions, MemoryResource, Platform};
+use crate::{Bfc, BfcOptions, Caching, CachingOptions, MemoryResource, Platform, Vmm, VmmOptions};
 
 /// The stack of a mode on a device of `total` bytes. A fraction counts the total, not what is free.
 pub fn build(mode: &ModeSpec, total: u64) -> Box<dyn MemoryResource> {
@@ -12,7 +12,26 @@ pub fn build(mode: &ModeSpec, total: u64) -> Box<dyn MemoryResource> {
             Box::new(Bfc::new(BfcOptions::ondemand(limit(mode, total), gc)))
         }
         ModeName::Platform => Box::new(Platform::new(total)),
+        ModeName::CudaAsync => {
+            let limit = limit(mode, total);
+            let threshold = bytes(mode, "release_threshold").unwrap_or(limit);
+            Box::new(Vmm::new(VmmOptions::cuda_async(limit, threshold)))
+        }
+        ModeName::Vmm => {
+            let keep = bytes(mode, "keep").unwrap_or(u64::MAX);
+            let granule = bytes(mode, "granule").unwrap_or(2 * crate::MIB);
+            let options = VmmOptions { granule, keep, ..VmmOptions::vmm(limit(mode, total)) };
+            Box::new(Vmm::new(options))
+        }
         ModeName::Caching => Box::new(Caching::new(caching_options(mode, total))),
+    }
+}
+
+/// The value of an option that is a size; `None` for unlimited.
+fn bytes(mode: &ModeSpec, option: &str) -> Option<u64> {
+    match mode.value(option) {
+        Some(OptionValue::Bytes(bytes)) => bytes,
+        _ => None,
     }
 }
 
@@ -20,9 +39,7 @@ fn caching_options(mode: &ModeSpec, total: u64) -> CachingOptions {
     let mut options = CachingOptions::of(limit(mode, total));
     options.limited = mode.fraction().is_some_and(|fraction| fraction < 1.0);
     options.expandable_segments = mode.switch("expandable_segments");
-    if let Some(OptionValue::Bytes(Some(bytes))) = mode.value("max_split_size") {
-        options.max_split = bytes;
-    }
+    options.max_split = bytes(mode, "max_split_size").unwrap_or(u64::MAX);
     if let Some(OptionValue::Threshold(part)) = mode.value("garbage_collection_threshold") {
         options.gc_threshold = part;
     }

@@ -219,7 +219,13 @@ fn guest_starved() {
     let (device, stats) = (heap.device(), heap.stats());
     assert_eq!((device.free / MIB, device.held / MIB), (20, 1003));
     assert_eq!(stats.bytes_in_use, 0);
-    // The same session in a mode that takes only what it needs leaves room.
+    let report = heap.explain_guest(64 * MIB);
+    assert_eq!((report.driver_free / MIB, report.held / MIB, report.live), (20, 1003, 0));
+    let passing: Vec<String> = report.passing.iter().map(ToString::to_string).collect();
+    let expected =
+        ["ondemand fraction=0.98", "ondemand fraction=0.98 gc=on", "platform", "caching"];
+    assert_eq!(passing, expected);
+    // And so it is: the same session in such a mode leaves room.
     let mut modest = self::heap(GIB, "platform");
     let block = take(&mut modest, MIB);
     give(&mut modest, block);
@@ -229,7 +235,9 @@ fn guest_starved() {
 
 #[test]
 fn guest_verdict() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap_beside(24 * GIB, 24 * GIB - 64 * MIB, mode);
         let mut blocks = Vec::new();
         let error = loop {
@@ -285,7 +293,9 @@ fn limit_thirds() {
 #[test]
 fn loop_steady() {
     let bytes = 32 * 4 * 84 * 84 * 4;
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(GIB, mode);
         for _ in 0..10_000 {
             let block = take(&mut heap, bytes);
@@ -350,7 +360,9 @@ fn oom_owners() {
 
 #[test]
 fn oom_repeat() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(256 * MIB, mode);
         let mut fails_at = || {
             let mut blocks = Vec::new();
@@ -368,7 +380,9 @@ fn oom_repeat() {
 
 #[test]
 fn too_big_fails_before_the_pool_is_touched() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mut heap = heap(GIB, mode);
         let error = fails(&mut heap, 2 * GIB);
         assert_eq!(verdict(&error, 0), Verdict::TooBig, "{mode}");

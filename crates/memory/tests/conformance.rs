@@ -7,6 +7,7 @@ use vramlab_memory::{
     Bfc, BfcOptions, Caching, CachingOptions, Fake, FakeOptions, MIB, MemoryResource, Platform,
     conformance,
 };
+use vramlab_memory::{Vmm, VmmOptions};
 
 fn on(capacity: u64, resource: impl MemoryResource + 'static) -> Pair {
     (Box::new(resource), Box::new(Fake::new(capacity)))
@@ -41,6 +42,14 @@ conformance!(caching_expandable, || {
     let options = CachingOptions { expandable_segments: true, ..CachingOptions::of(96 * MIB) };
     on(96 * MIB, Caching::new(options))
 });
+conformance!(vmm, || on(128 * MIB, Vmm::new(VmmOptions::vmm(96 * MIB))));
+conformance!(vmm_refused, || on(64 * MIB, Vmm::new(VmmOptions::vmm(96 * MIB))));
+conformance!(vmm_keeps_little, || {
+    let options = VmmOptions { keep: 4 * MIB, granule: MIB, ..VmmOptions::vmm(96 * MIB + 77) };
+    let fake = FakeOptions { granularity: 64 << 10, ..FakeOptions::of(128 * MIB) };
+    (Box::new(Vmm::new(options)), Box::new(Fake::with_options(fake)))
+});
+conformance!(cuda_async, || on(128 * MIB, Vmm::new(VmmOptions::cuda_async(96 * MIB, u64::MAX))));
 conformance!(adaptors_together, || {
     let bfc = Bfc::new(BfcOptions::ondemand(96 * MIB, false));
     let stack = Poison::new(Reclaim::new(Limit::new(bfc, 80 * MIB), Box::new(|_| Vec::new())));

@@ -127,7 +127,9 @@ fn figures_are_right_with_recording_off() {
 
 #[test]
 fn a_replay_of_the_ledger_in_the_same_mode_gives_the_same_figures() {
-    for mode in ["preallocate", "ondemand", "ondemand gc=on", "platform"] {
+    for mode in
+        ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
+    {
         let mode = ModeSpec::parse(mode).expect("a valid mode");
         let mut heap = Heap::new(Box::new(Fake::new(GIB)), mode.clone());
         let mut random = Random::new(9);

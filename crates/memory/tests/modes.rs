@@ -103,7 +103,9 @@ fn what_nobody_can_read_is_refused_with_the_valid_words() {
 
 #[test]
 fn jax_lines_bring_the_mode_back() {
-    for text in ["preallocate", "ondemand", "ondemand fraction=0.5", "platform"] {
+    for text in
+        ["preallocate", "ondemand", "ondemand fraction=0.5", "platform", "vmm", "cuda_async"]
+    {
         let spec = ModeSpec::parse(text).expect("a valid mode");
         let lines = spec.jax_lines();
         let pairs: Vec<(&str, &str)> =

@@ -4,8 +4,16 @@ use vramlab_memory::conformance::Random;
 use vramlab_memory::heap::Request;
 use vramlab_memory::{Block, Fake, GIB, Heap, MIB, ModeSpec, Policy, Road, Stream, switch};
 
-const MODES: [&str; 5] =
-    ["preallocate", "ondemand", "ondemand gc=on", "platform", "preallocate fraction=0.5"];
+const MODES: [&str; 8] = [
+    "vmm",
+    "cuda_async release_threshold=0",
+    "caching",
+    "preallocate",
+    "ondemand",
+    "ondemand gc=on",
+    "platform",
+    "preallocate fraction=0.5",
+];
 
 fn mode(text: &str) -> ModeSpec {
     ModeSpec::parse(text).expect("a valid mode")
@@ -138,11 +146,11 @@ fn random_switches_lose_nothing() {
                 let block = blocks.swap_remove(random.below(blocks.len() as u64) as usize);
                 heap.deallocate(block, Stream(0), 0);
             }
-            95..97 => heap.begin_switch(mode(MODES[random.below(5) as usize]), 0),
+            95..97 => heap.begin_switch(mode(MODES[random.below(8) as usize]), 0),
             97.. => {
                 // The plan counts on the order of making.
                 blocks.sort_unstable_by_key(|block| block.id());
-                let to = mode(MODES[random.below(5) as usize]);
+                let to = mode(MODES[random.below(8) as usize]);
                 blocks = migrate(&mut heap, &to, blocks);
             }
             _ => {}

@@ -14,7 +14,7 @@ pub static GATHER: Entry = Entry {
     doc: "Elements of x at i32 indices along one axis, clamped to it. The result's shape is x's with \
           that axis replaced by the indices' shape; the indices carry one trailing extent of 1 for \
           each axis of x behind it (a free reshape), so that they broadcast to the result.",
-    example: "take(linspace(0.0, 0.9, 10), &arange(3), 0)",
+    example: "take(linspace(0.0, 0.9, 10), array([3, 1]), 0)",
     operands: Operands::Exactly(2),
     params: &[ParamSpec::new("axis", Format::Int, "The axis of x, counted from the front.")],
     meaning: Meaning::Own { infer: infer_gather, lower: lower_gather },

@@ -55,9 +55,9 @@ reductions! { $
     all: ALL { doc: "True when every element is true; of none, true.",
         example: "linspace(1.0, 4.0, 4).gt(3.0).all()", domain: Bool, kind: All }
     argmax: ARGMAX { doc: "The position (i32) of the first largest element along one axis; the first NaN wins.",
-        example: "linspace(1.0, 4.0, 4).argmax(0)", domain: Accumulator, kind: ArgMax }
+        example: "linspace(1.0, 4.0, 4).argmax_axis(0)", domain: Accumulator, kind: ArgMax }
     argmin: ARGMIN { doc: "The position (i32) of the first smallest element along one axis; the first NaN wins.",
-        example: "linspace(1.0, 4.0, 4).argmin(0)", domain: Accumulator, kind: ArgMin }
+        example: "linspace(1.0, 4.0, 4).argmin_axis(0)", domain: Accumulator, kind: ArgMin }
 }
 
 pub(crate) fn infer(

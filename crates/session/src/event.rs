@@ -96,6 +96,8 @@ pub struct CellResult {
     pub wall_ns: u64,
     pub error: Option<CellError>,
     pub memory: MemoryReport,
+    /// What the next cell's text should begin as (`%load`).
+    pub next_input: Option<String>,
     /// The session was asked to end (`%exit`).
     pub exit: bool,
 }

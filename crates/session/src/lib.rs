@@ -6,16 +6,29 @@
 //! Jupyter nor a terminal: everything it says is plain data.
 
 pub mod commands;
+mod complete;
 mod config;
+mod drops;
 pub mod event;
+mod expect;
+mod failure;
+mod host;
+mod inspect;
 mod interrupt;
+mod measure;
+mod oom;
 mod parts;
+pub mod percent;
 pub mod report;
 mod rewrite;
 pub mod scan;
 mod session;
+mod shell;
 mod sink;
 pub mod table;
+#[cfg(test)]
+mod tests;
+mod value;
 
 pub use config::{Config, Device, Settings, parse_watch};
 pub use event::*;

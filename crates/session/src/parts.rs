@@ -46,32 +46,38 @@ impl Parts {
 
 /// `is_variable` decides `!name`: a negation when it is one.
 pub fn split(source: &str, is_variable: &dyn Fn(&str) -> bool) -> Parts {
+    let (magics, body) = magics(source);
+    let mut parts = Vec::new();
+    let mut at = body;
+    for (start, part) in specials(source, body, is_variable) {
+        push_rust(&mut parts, source, at, start);
+        at = line_end_from(source, start);
+        parts.push(part);
+    }
+    push_rust(&mut parts, source, at, source.len());
+    Parts { magics, parts }
+}
+
+/// The `%%` lines at the beginning, and where the rest begins.
+fn magics(source: &str) -> (Vec<Magic>, usize) {
     let mut magics = Vec::new();
-    let mut parts: Vec<Part> = Vec::new();
-    let statements = starts(source);
-    let mut in_magics = true;
-    let mut offset = 0;
-    for (index, line) in source.split_inclusive('\n').enumerate() {
-        let number = index as u32 + 1;
+    let mut at = 0;
+    for line in source.split_inclusive('\n') {
         let body = line.trim();
-        let here = offset + (line.len() - line.trim_start().len());
-        offset += line.len();
-        if in_magics {
-            if let Some(rest) = body.strip_prefix("%%") {
+        match body.strip_prefix("%%") {
+            Some(rest) => {
                 let (name, arguments) = cut_word(rest);
                 magics.push(Magic { name: name.into(), arguments: arguments.into() });
-                continue;
             }
-            in_magics = body.is_empty();
+            None if body.is_empty() => {}
+            None => break,
         }
-        let may_begin = statements.contains(&here);
-        match may_begin.then(|| special(body, is_variable)).flatten() {
-            Some((kind, text)) => parts.push(Part { kind, text: text.into(), line: number }),
-            None => push_rust(&mut parts, line, number),
-        }
+        at += line.len();
     }
-    parts.retain(|part| part.kind != PartKind::Rust || has_code(&part.text));
-    Parts { magics, parts }
+    (
+        magics,
+        if at == source.len() { at } else { source[..at].rfind('\n').map_or(0, |end| end + 1) },
+    )
 }
 
 /// A word and what follows it, both trimmed.
@@ -83,11 +89,18 @@ pub fn cut_word(text: &str) -> (&str, &str) {
     }
 }
 
-fn push_rust(parts: &mut Vec<Part>, line: &str, number: u32) {
-    match parts.last_mut() {
-        Some(part) if part.kind == PartKind::Rust => part.text.push_str(line),
-        _ => parts.push(Part { kind: PartKind::Rust, text: line.into(), line: number }),
+/// Rust text always begins a line, so that columns count from the line's own beginning.
+fn push_rust(parts: &mut Vec<Part>, source: &str, from: usize, to: usize) {
+    let text = &source[from..to];
+    let text = text.strip_prefix('\n').unwrap_or(text);
+    if has_code(text) {
+        let line = line_of(source, to - text.len());
+        parts.push(Part { kind: PartKind::Rust, text: text.into(), line });
     }
+}
+
+fn line_of(source: &str, at: usize) -> u32 {
+    source[..at].bytes().filter(|byte| *byte == b'\n').count() as u32 + 1
 }
 
 fn has_code(text: &str) -> bool {
@@ -121,23 +134,31 @@ fn is_name(text: &str) -> bool {
     text.starts_with(is_word_start) && text.chars().all(|c| is_word(c) || c == '.' || c == ':')
 }
 
-/// Where a statement may begin and a line has its first character. The lines of commands are no
-/// Rust: the scan goes on behind them.
-fn starts(source: &str) -> Vec<usize> {
+/// Everything that is not Rust, with the byte where it begins. `%` begins a command wherever a
+/// statement may begin, the other signs only at the beginning of a line. The text of a command is no
+/// Rust: the scan goes on behind its line.
+fn specials(source: &str, body: usize, is_variable: &dyn Fn(&str) -> bool) -> Vec<(usize, Part)> {
     let mut found = Vec::new();
     let mut walker = Walker::default();
-    let mut at = 0;
+    let mut at = body;
+    // Whether the line at hand has had a token. Looking back for its beginning at every token would
+    // take quadratic time on one long line.
+    let mut is_first = true;
     while let Some(token) = next_token(source, at) {
         let start = token.range.start;
+        is_first |= source[at..start].contains('\n');
         at = token.range.end;
-        let line = &source[source[..start].rfind('\n').map_or(0, |end| end + 1)..start];
-        if line.trim().is_empty() && walker.between() {
-            found.push(start);
-            if source[start..].starts_with(['%', '!', '?']) || is_question(source, start) {
+        if walker.between() && (is_first || token.is_mark(source, '%')) {
+            let line = source[start..line_end_from(source, start)].trim();
+            if let Some((kind, text)) = special(line, is_variable) {
+                let part = Part { kind, text: text.into(), line: line_of(source, start) };
+                found.push((start, part));
                 at = line_end_from(source, start);
+                is_first = true;
                 continue;
             }
         }
+        is_first = false;
         walker.step(source, &token);
     }
     found
@@ -147,10 +168,25 @@ fn line_end_from(source: &str, at: usize) -> usize {
     source[at..].find('\n').map_or(source.len(), |length| at + length)
 }
 
-fn is_question(source: &str, at: usize) -> bool {
-    let line = source[at..line_end_from(source, at)].trim();
-    line.ends_with('?') && is_name(line.trim_end_matches('?'))
+/// Whether a text only defines: nothing of it runs.
+pub fn only_items(source: &str) -> bool {
+    let mut walker = Walker::default();
+    let mut any = false;
+    for token in scan(source) {
+        let text = token.text(source);
+        if token.kind != Kind::Comment && walker.between() && text != ";" {
+            if !ITEMS.contains(&text) {
+                return false;
+            }
+            any = true;
+        }
+        walker.step(source, &token);
+    }
+    any
 }
+
+const ITEMS: [&str; 12] =
+    ["fn", "struct", "enum", "impl", "trait", "mod", "pub", "const", "static", "type", "use", "#"];
 
 /// Follows statements: what is open, and whether the last one has ended.
 #[derive(Default)]
@@ -254,6 +290,23 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         let found = kinds("!echo it's (\n1");
         assert_eq!(found[0].0, PartKind::Shell);
+    }
+
+    #[test]
+    fn a_command_may_follow_a_statement_on_its_line() {
+        let found = kinds("drop(a); %mode ondemand\nlet b = 7 % 2;\nb");
+        assert_eq!(found[0], (PartKind::Rust, "drop(a); ".into(), 1));
+        assert_eq!(found[1], (PartKind::Command, "mode ondemand".into(), 1));
+        assert_eq!(found[2], (PartKind::Rust, "let b = 7 % 2;\nb".into(), 2));
+        assert_eq!(kinds("x; !x")[0].1, "x; !x");
+    }
+
+    #[test]
+    fn definitions_do_not_run() {
+        assert!(only_items("fn f(x: i32) -> i32 { x }\n// words\nconst N: i32 = 3;"));
+        for runs in ["fn f() {} f()", "let a = 1;", "", "1"] {
+            assert!(!only_items(runs), "{runs}");
+        }
     }
 
     #[test]

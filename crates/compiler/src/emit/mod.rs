@@ -4,7 +4,6 @@ mod columns;
 mod dot;
 mod rows;
 mod scalar;
-mod simplify;
 
 use crate::Options;
 use crate::form::{Form, StartSource};
@@ -26,6 +25,9 @@ pub(crate) struct Draft {
     pub after_slots: Vec<u32>,
     /// It only copies this slot into the buffer of an update.
     pub copies: Option<u32>,
+    /// (slot written, slot read): the write may take over the read's bytes, as far as this kernel's
+    /// order of access goes.
+    pub in_place: Vec<(u32, u32)>,
     pub order: NodeId,
     /// Nodes computed in it, in program order, for explanations.
     pub nodes: Vec<NodeId>,
@@ -33,8 +35,10 @@ pub(crate) struct Draft {
 
 /// Writes one group out; `slots` gives the slot of every stored node.
 pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &Options) -> Draft {
-    if group.kind == GroupKind::Map {
-        order_dims(group);
+    match group.kind {
+        GroupKind::Map => order_dims(group),
+        GroupKind::Rows => reduce_across(graph, group),
+        GroupKind::Columns | GroupKind::Dot => {}
     }
     let mut emitter = Emitter::new(graph, group, slots);
     let body = match group.kind {
@@ -63,6 +67,29 @@ fn order_dims(group: &mut Group) {
         group.split(rank - 2, block);
     }
     group.swap_last();
+}
+
+/// Many rows of a few columns that are only reduced: all rows side by side are the columns of a
+/// reduction over the other dimension.
+fn reduce_across(graph: &Graph, group: &mut Group) {
+    let [.., rows, columns] = group.dims[..] else { return };
+    if columns >= 16 || rows < 4 * columns {
+        return;
+    }
+    let reduction = |source: Source| match source {
+        Source::Item(item) => {
+            let node = group.items[item as usize].node;
+            matches!(graph.node(node).kind, Kind::Reduce { .. })
+        }
+        Source::Read => false,
+    };
+    let by = |request: u32| reduction(group.requests[request as usize].source);
+    let stored = group.roots.iter().all(|root| by(root.request));
+    let used = group.items.iter().flat_map(|i| &i.operands).any(|operand| by(operand.request));
+    if stored && !used {
+        group.swap_last();
+        group.kind = GroupKind::Columns;
+    }
 }
 
 /// The state of one group's writing: its buffers, reads and writes.
@@ -162,14 +189,11 @@ impl<'a> Emitter<'a> {
         let root = &group.roots[root];
         let slot = self.slots[root.node.index()];
         self.write_slots.push(slot);
-        let node = group.requests[root.request as usize].node;
-        let written = self.graph.ty(node).bytes().min(self.graph.ty(root.node).bytes());
-        self.bytes_written += match self.graph.node(root.node).kind {
-            Kind::Pad { .. } if group.points() == self.graph.elements(root.node) => {
-                self.graph.ty(root.node).bytes()
-            }
-            _ => written,
-        };
+        // A loop may write a part of an array (one operand of a concatenation), or less often than it runs (a
+        // reduction), and more than its operand has (a broadcast).
+        let whole = self.graph.ty(root.node);
+        let written = group.points() as u64 * whole.dtype.size() as u64;
+        self.bytes_written += written.min(whole.bytes());
         let buffer = self.buffer(slot);
         self.access(root.node, buffer, &root.write)
     }
@@ -199,10 +223,13 @@ impl<'a> Emitter<'a> {
         let copies = group
             .copies_operand
             .then(|| group.requests[0].node)
-            .filter(|_| group.items.is_empty() && group.requests[0].form.is_dense(&group.dims));
+            .filter(|_| group.items.is_empty() && group.requests[0].form == group.roots[0].write);
+        let mut write_slots = self.write_slots;
+        write_slots.dedup();
         Draft {
+            in_place: crate::plan::in_place(&body, &self.buffers, &write_slots, &self.read_slots),
             reads: self.read_slots,
-            writes: self.write_slots,
+            writes: write_slots,
             after: group.after.clone(),
             after_slots: group.after_nodes.iter().map(slot).collect(),
             copies: copies.as_ref().map(slot),

@@ -188,7 +188,7 @@ impl<'e, 'a> Staged<'e, 'a> {
         }
         for root in 0..self.emitter.group.roots.len() {
             let request = self.emitter.group.roots[root].request;
-            if self.per_row(request) && self.pass_of(request) == pass {
+            if self.per_row(root) && self.pass_of(request) == pass {
                 let reg = self.value(request, stage);
                 self.stages[stage].sinks.push(Sink::Store { write: root as u32, reg });
             }
@@ -209,16 +209,16 @@ impl<'e, 'a> Staged<'e, 'a> {
         }
         for root in 0..self.emitter.group.roots.len() {
             let request = self.emitter.group.roots[root].request;
-            if !self.per_row(request) && self.pass_of(request) == pass {
+            if !self.per_row(root) && self.pass_of(request) == pass {
                 let reg = self.value(request, stage);
                 self.stages[stage].sinks.push(Sink::Store { write: root as u32, reg });
             }
         }
     }
 
-    fn per_row(&self, request: u32) -> bool {
-        self.emitter.group.requests[request as usize].form.strides.last() == Some(&0)
-            && self.columns > 1
+    /// Whether a root has one element a row.
+    fn per_row(&self, root: usize) -> bool {
+        self.emitter.group.roots[root].write.strides.last() == Some(&0)
     }
 
     fn pass_of(&self, request: u32) -> usize {

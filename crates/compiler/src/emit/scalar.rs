@@ -2,7 +2,7 @@
 //! exact is done here.
 
 use super::Emitter;
-use super::simplify::{Known, simplify};
+use crate::algebra::{Known, simplify};
 use crate::form::Form;
 use crate::fuse::Item;
 use crate::graph::Kind;

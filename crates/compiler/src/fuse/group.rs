@@ -3,7 +3,7 @@
 use crate::form::Form;
 use crate::graph::NodeId;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum GroupKind {
     /// One pass over all elements.
     Map,

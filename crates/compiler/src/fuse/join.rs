@@ -3,12 +3,14 @@
 use super::group::Operand;
 use super::own::dot_forms;
 use super::{CHEAP, Fuser, GroupKind, Item, Level, Root};
-use crate::form::{Axes, Form, Misfit, RunStart, StartSource, dense_strides, locate};
+use crate::form::{
+    Axes, Form, Misfit, RunStart, StartSource, broadcast_strides, dense_strides, locate,
+};
 use crate::graph::{Kind, NodeId};
 use vramlab_ir::{Inst, Shape};
 
 /// A group with more computed values than this is not joined any more.
-const MAX_ITEMS: usize = 256;
+pub(super) const MAX_ITEMS: usize = 256;
 /// Nor one that reads in more ways than this.
 const MAX_REQUESTS: usize = 512;
 
@@ -72,8 +74,9 @@ impl Fuser<'_> {
             Kind::View { offset, strides } => (*offset, strides.clone(), Vec::new()),
             _ => {
                 let strides = dense_strides(&self.graph.ty(input).shape);
-                let starts = self.run_starts(input, &node.inputs[1..], &node.ty.shape, &strides);
-                (0, strides, starts)
+                let (offset, starts) =
+                    self.run_starts(input, &node.inputs[1..], &node.ty.shape, &strides);
+                (offset, strides, starts)
             }
         };
         let axes = Axes::joined(&node.ty.shape, &[strides]);
@@ -350,7 +353,8 @@ impl Fuser<'_> {
         let [request] = distinct[..] else {
             return Err("met at several places of one loop: stored".into());
         };
-        if self.groups[group as usize].requests[request as usize].buffer_only {
+        let target = &self.groups[group as usize];
+        if requests.iter().any(|&r| target.requests[r as usize].buffer_only) {
             return Err("a product or a gather reads it from memory".into());
         }
         if !self.form(group, request).starts.is_empty() {
@@ -468,18 +472,6 @@ impl Fuser<'_> {
         self.joined[id.index()] = true;
         Ok(())
     }
-}
-
-/// Strides of a broadcast operand along the axes of the result.
-fn broadcast_strides(operand: &Shape, result: &Shape) -> Vec<isize> {
-    let weights = dense_strides(operand);
-    let missing = result.rank() - operand.rank();
-    (0..result.rank())
-        .map(|axis| match axis.checked_sub(missing) {
-            Some(own) if operand[own] == result[axis] => weights[own],
-            _ => 0,
-        })
-        .collect()
 }
 
 /// An indexed read: axes before the gathered one are the loop's first, those behind it its last.

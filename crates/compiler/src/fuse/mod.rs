@@ -9,6 +9,7 @@
 mod group;
 mod join;
 mod own;
+mod siblings;
 
 pub(crate) use group::{Group, GroupKind, Item, Request, Root, Source};
 
@@ -26,6 +27,19 @@ pub(crate) enum Level {
     Frugal,
     /// Only constants, views and reshapes are read through.
     Off,
+}
+
+impl Level {
+    /// Why a level below the first was taken.
+    pub fn chosen(self) -> &'static str {
+        match self {
+            Level::Full => "every loop fused",
+            Level::Frugal => {
+                "fused less: with every loop fused, values that one loop reads would live together"
+            }
+            Level::Off => "not fused: fused loops would keep more values alive together",
+        }
+    }
 }
 
 /// Arithmetic that may be repeated rather than stored, in units of an addition.
@@ -50,6 +64,8 @@ pub(crate) struct Fuser<'a> {
     pending: Vec<Vec<(u32, u32)>>,
     /// Nodes that must be stored whoever uses them.
     forced: Vec<bool>,
+    /// Nodes that other loops need stored before they begin: they get a loop of their own.
+    apart: Vec<bool>,
     stored: Vec<bool>,
     joined: Vec<bool>,
     facts: Vec<Facts>,
@@ -76,6 +92,7 @@ pub(crate) fn fuse(graph: &Graph, level: Level, options: &Options) -> Fused {
         groups: Vec::new(),
         pending: vec![Vec::new(); count],
         forced: vec![false; count],
+        apart: vec![false; count],
         stored: vec![false; count],
         joined: vec![false; count],
         facts: Vec::with_capacity(count),
@@ -90,6 +107,9 @@ pub(crate) fn fuse(graph: &Graph, level: Level, options: &Options) -> Fused {
     }
     for id in (0..count as u32).rev() {
         fuser.visit(NodeId(id));
+    }
+    if level == Level::Full {
+        fuser.join_siblings();
     }
     let fused_bytes = (0..count)
         .filter(|&i| fuser.joined[i] && !fuser.stored[i])
@@ -133,8 +153,12 @@ impl Fuser<'_> {
     fn visit(&mut self, id: NodeId) {
         let uses = std::mem::take(&mut self.pending[id.index()]);
         let forced = self.forced[id.index()];
-        if uses.is_empty() && !forced {
+        let apart = self.apart[id.index()];
+        if uses.is_empty() && !forced && !apart {
             return;
+        }
+        if apart && !matches!(self.graph.node(id).kind, Kind::Reshape) {
+            return self.store(id);
         }
         match &self.graph.node(id).kind {
             Kind::Param(_) | Kind::Empty => self.stored[id.index()] = true,
@@ -168,7 +192,7 @@ impl Fuser<'_> {
     pub(super) fn order_after(&mut self, id: NodeId, uses: &[(u32, u32)]) {
         for &before in &self.graph.node(id).inputs[1..] {
             let base = self.graph.base(before);
-            self.forced[base.index()] = true;
+            self.apart[base.index()] = true;
             for &(group, _) in uses {
                 self.groups[group as usize].after_nodes.push(base);
             }
@@ -261,7 +285,7 @@ impl Fuser<'_> {
     fn force_starts(&mut self, form: &Form) {
         for start in &form.starts {
             if let StartSource::Node(node) = start.source {
-                self.forced[node.index()] = true;
+                self.apart[node.index()] = true;
             }
         }
     }

@@ -183,28 +183,35 @@ impl Fuser<'_> {
         group.roots.push(Root { node: id, request, write: form });
         group.copies_operand = true;
         let strides = dense_strides(&graph.ty(id).shape);
-        let starts = self.run_starts(id, &inputs[2..], &graph.ty(inputs[1]).shape, &strides);
-        let update = self.part(id, inputs[1], Form { offset: 0, strides, starts });
+        let (offset, starts) =
+            self.run_starts(id, &inputs[2..], &graph.ty(inputs[1]).shape, &strides);
+        let update = self.part(id, inputs[1], Form { offset, strides, starts });
         self.groups[update as usize].after.push(copy);
     }
 
-    /// The run-time starts of a window of extents `window` in an array of `id`'s shape.
+    /// The starts of a window of extents `window` in an array: the offset of those that are
+    /// constants, and the others.
     pub(super) fn run_starts(
         &self,
         array: NodeId,
         scalars: &[NodeId],
         window: &[usize],
         strides: &[isize],
-    ) -> Vec<RunStart> {
+    ) -> (isize, Vec<RunStart>) {
         let shape = &self.graph.ty(array).shape;
-        (0..shape.rank())
-            .filter(|&axis| shape[axis] > window[axis])
-            .map(|axis| RunStart {
-                source: StartSource::Node(self.graph.base(scalars[axis])),
-                limit: (shape[axis] - window[axis]) as i64,
-                stride: strides[axis],
-            })
-            .collect()
+        let (mut offset, mut starts) = (0, Vec::new());
+        for axis in (0..shape.rank()).filter(|&axis| shape[axis] > window[axis]) {
+            let limit = (shape[axis] - window[axis]) as i64;
+            match self.graph.literal(scalars[axis]) {
+                Some(start) => offset += start.as_i64().clamp(0, limit) as isize * strides[axis],
+                None => starts.push(RunStart {
+                    source: StartSource::Node(self.graph.base(scalars[axis])),
+                    limit,
+                    stride: strides[axis],
+                }),
+            }
+        }
+        (offset, starts)
     }
 }
 

@@ -9,60 +9,93 @@ impl Planner<'_> {
     /// Walks the kernels in order and lets each result of a kernel take over an operand's bytes.
     pub(super) fn work_in_place(&mut self, drafts: &[Draft]) {
         for (at, draft) in drafts.iter().enumerate() {
-            let Body::Rows(rows) = &draft.kernel.body else { continue };
-            for (index, write) in rows.writes.iter().enumerate() {
-                let slot = draft.kernel.buffers[write.buffer as usize];
-                if self.lives[slot as usize].writers != 1 {
-                    continue;
-                }
-                let operand = draft
-                    .reads
-                    .iter()
-                    .copied()
-                    .find(|&read| self.takes_over(at, draft, rows, index, slot, read));
-                if let Some(operand) = operand {
-                    let (into, from) =
-                        (self.storage[operand as usize], self.storage[slot as usize]);
-                    self.merge(into, from);
+            if let Some(operand) = draft.copies {
+                self.drop_copy(drafts, at, operand);
+                continue;
+            }
+            for &(slot, read) in &draft.in_place {
+                if self.lives[slot as usize].writers == 1 && self.takes_over(at + 1, slot, read) {
+                    self.merge(read, slot);
                 }
             }
         }
     }
 
-    fn takes_over(
-        &self,
-        at: usize,
-        draft: &Draft,
-        rows: &RowLoop,
-        write: usize,
-        slot: u32,
-        read: u32,
-    ) -> bool {
-        let own = self.storage[slot as usize];
-        let other = self.storage[read as usize];
-        let storage = &self.storages[other as usize];
-        let dies = storage.last == at
-            && self.lives[read as usize].last == at
-            && own != other
-            && self.bytes[read as usize] == self.bytes[slot as usize];
-        let yields = match storage.home {
+    fn takes_over(&self, time: usize, slot: u32, read: u32) -> bool {
+        let storage = self.storage_of(read);
+        storage.last == time
+            && self.lives[read as usize].last == time
+            && self.find(slot) == slot
+            && self.find(read) != self.find(slot)
+            && self.bytes[read as usize] == self.bytes[slot as usize]
+            && self.yields(storage.home)
+            && self.lives[slot as usize].first == time
+    }
+
+    fn yields(&self, home: Home) -> bool {
+        match home {
             Home::Argument(argument) => self.donated[argument as usize],
             Home::Result(_) => false,
             Home::Temporary => true,
+        }
+    }
+
+    /// Lets an update work in its operand's buffer, and drops the copy, when nothing else reads the
+    /// operand from then on.
+    fn drop_copy(&mut self, drafts: &[Draft], copy: usize, operand: u32) {
+        let [slot] = drafts[copy].writes[..] else { return };
+        let storage = self.storage_of(operand);
+        if !self.yields(storage.home)
+            || storage.last != self.lives[operand as usize].last
+            || self.find(operand) == self.find(slot)
+            || self.bytes[operand as usize] != self.bytes[slot as usize]
+        {
+            return;
+        }
+        let last = self.lives[operand as usize].last.min(drafts.len());
+        let harmless = |draft: &Draft| {
+            !draft.reads.contains(&operand)
+                || (draft.writes == [slot] && draft.in_place.contains(&(slot, operand)))
         };
-        // An argument that nothing reads before kernel 0 has `last == 0` too; reading it here is
-        // what `draft.reads` says.
-        dies && yields && reads_as_it_writes(draft, rows, write, read)
+        if self.lives[operand as usize].last <= drafts.len()
+            && drafts[copy + 1..last].iter().all(harmless)
+        {
+            self.merge(operand, slot);
+            self.dropped[copy] = true;
+        }
     }
 }
 
+/// The pairs (slot written, slot read) of a kernel whose accesses allow the write to take over the
+/// read's bytes.
+pub(crate) fn in_place(
+    body: &Body,
+    buffers: &[u32],
+    writes: &[u32],
+    reads: &[u32],
+) -> Vec<(u32, u32)> {
+    let Body::Rows(rows) = body else { return Vec::new() };
+    let mut pairs = Vec::new();
+    for (index, write) in rows.writes.iter().enumerate() {
+        let slot = buffers[write.buffer as usize];
+        if writes.len() != rows.writes.len() {
+            continue;
+        }
+        for &read in reads {
+            if read != slot && reads_as_it_writes(rows, buffers, index, read) {
+                pairs.push((slot, read));
+            }
+        }
+    }
+    pairs
+}
+
 /// Whether every read of slot `read` is the very access of write `write`, in no later stage.
-fn reads_as_it_writes(draft: &Draft, rows: &RowLoop, write: usize, read: u32) -> bool {
+fn reads_as_it_writes(rows: &RowLoop, buffers: &[u32], write: usize, read: u32) -> bool {
     let target = &rows.writes[write];
-    let slot_of = |access: &Access| draft.kernel.buffers[access.buffer as usize];
-    let starts_there = |access: &Access| {
-        access.starts.iter().any(|s| draft.kernel.buffers[s.buffer as usize] == read)
-    };
+    let of_slot = |access: &Access| buffers[access.buffer as usize] == read;
+    let starts_there =
+        |access: &Access| access.starts.iter().any(|s| buffers[s.buffer as usize] == read);
     if rows.reads.iter().chain(&rows.writes).any(starts_there) {
         return false;
     }
@@ -72,25 +105,22 @@ fn reads_as_it_writes(draft: &Draft, rows: &RowLoop, write: usize, read: u32) ->
             && access.strides == target.strides
             && access.starts == target.starts
     };
-    if !rows.reads.iter().filter(|a| slot_of(a) == read).all(alike) {
+    if !rows.reads.iter().filter(|a| of_slot(a)).all(alike) {
         return false;
     }
-    let stored = rows.stages.iter().position(|stage| {
-        let stores = |s: &Sink| matches!(s, Sink::Store { write: w, .. } if *w as usize == write);
-        stage.sinks.iter().any(stores)
-    });
-    let Some(stored) = stored else { return false };
-    if rows.stages[stored].per == Per::Row {
+    let stores = |s: &Sink| matches!(s, Sink::Store { write: w, .. } if *w as usize == write);
+    let stored = rows.stages.iter().position(|stage| stage.sinks.iter().any(stores));
+    let Some(stored) = stored.filter(|&at| rows.stages[at].per == Per::Columns) else {
         return false;
-    }
-    let reads_it = |inst: &LoopInst| match inst {
-        LoopInst::Scalar(Inst::Input { input, .. }) => {
-            slot_of(&rows.reads[*input as usize]) == read
-        }
-        LoopInst::Gather { read: r, .. } => slot_of(&rows.reads[*r as usize]) == read,
+    };
+    let plain = |inst: &LoopInst| match inst {
+        LoopInst::Scalar(Inst::Input { input, .. }) => of_slot(&rows.reads[*input as usize]),
         _ => false,
     };
-    let gathered = |inst: &LoopInst| matches!(inst, LoopInst::Gather { read: r, .. } if slot_of(&rows.reads[*r as usize]) == read);
-    !rows.stages[stored + 1..].iter().flat_map(|s| &s.insts).any(reads_it)
+    let gathered = |inst: &LoopInst| match inst {
+        LoopInst::Gather { read: r, .. } => of_slot(&rows.reads[*r as usize]),
+        _ => false,
+    };
+    !rows.stages[stored + 1..].iter().flat_map(|s| &s.insts).any(plain)
         && !rows.stages.iter().flat_map(|s| &s.insts).any(gathered)
 }

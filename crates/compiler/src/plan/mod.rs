@@ -7,7 +7,9 @@
 
 mod in_place;
 mod pack;
+mod search;
 
+pub(crate) use in_place::in_place;
 pub use pack::{Buffer, Packing, pack};
 
 use crate::Options;
@@ -20,6 +22,8 @@ const ALIGNMENT: u64 = 64;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub places: Vec<Place>,
+    /// Per kernel: it copies a value to where it already is, and is left out.
+    pub dropped: Vec<bool>,
     pub results: Vec<ResultSource>,
     pub fresh_bytes: Vec<u64>,
     pub temp_bytes: u64,
@@ -41,12 +45,13 @@ enum Home {
 struct Storage {
     home: Home,
     bytes: u64,
-    /// Kernels during which it is in use, inclusive; first > last: never.
+    /// The times at which it is in use, inclusive: kernel k runs at time k + 1, arguments are there at
+    /// time 0. first > last: never.
     first: usize,
     last: usize,
 }
 
-/// When a slot is written and read, by kernel index.
+/// When a slot is written and read.
 #[derive(Clone, Copy, Debug)]
 struct Life {
     first: usize,
@@ -72,10 +77,11 @@ struct Planner<'a> {
     donated: &'a [bool],
     results: &'a [u32],
     lives: Vec<Life>,
-    /// Per slot.
-    storage: Vec<u32>,
+    /// Per slot: the slot whose storage it moved into, or itself.
+    moved: Vec<u32>,
+    /// Per slot; that of a slot that moved counts no more.
     storages: Vec<Storage>,
-    end: usize,
+    dropped: Vec<bool>,
 }
 
 impl<'a> Planner<'a> {
@@ -85,13 +91,13 @@ impl<'a> Planner<'a> {
         donated: &'a [bool],
         results: &'a [u32],
     ) -> Planner<'a> {
-        let end = drafts.len();
+        let end = drafts.len() + 1;
         let mut lives = vec![Life { first: usize::MAX, last: 0, writers: 0 }; bytes.len()];
-        for (at, draft) in drafts.iter().enumerate() {
+        for (draft, time) in drafts.iter().zip(1..) {
             for &slot in draft.reads.iter().chain(&draft.writes) {
                 let life = &mut lives[slot as usize];
-                life.first = life.first.min(at);
-                life.last = at;
+                life.first = life.first.min(time);
+                life.last = time;
             }
             for &slot in &draft.writes {
                 lives[slot as usize].writers += 1;
@@ -103,65 +109,74 @@ impl<'a> Planner<'a> {
         for life in &mut lives[..donated.len()] {
             life.first = 0;
         }
+        let mut result_of = vec![None; bytes.len()];
+        for (result, &slot) in results.iter().enumerate().rev() {
+            result_of[slot as usize] = Some(result as u32);
+        }
         let storages = lives
             .iter()
             .enumerate()
             .map(|(slot, life)| {
-                let home = match results.iter().position(|&r| r as usize == slot) {
+                let home = match result_of[slot] {
                     _ if slot < donated.len() => Home::Argument(slot as u32),
-                    Some(result) => Home::Result(result as u32),
+                    Some(result) => Home::Result(result),
                     None => Home::Temporary,
                 };
                 Storage { home, bytes: bytes[slot], first: life.first, last: life.last }
             })
             .collect();
-        let storage = (0..bytes.len() as u32).collect();
-        Planner { bytes, donated, results, lives, storage, storages, end }
+        let moved = (0..bytes.len() as u32).collect();
+        let dropped = vec![false; drafts.len()];
+        Planner { bytes, donated, results, lives, moved, storages, dropped }
+    }
+
+    /// The slot whose storage holds `slot`.
+    fn find(&self, slot: u32) -> u32 {
+        let mut slot = slot;
+        while self.moved[slot as usize] != slot {
+            slot = self.moved[slot as usize];
+        }
+        slot
+    }
+
+    fn storage_of(&self, slot: u32) -> &Storage {
+        &self.storages[self.find(slot) as usize]
     }
 
     /// Results that no kernel could write in place take a donated argument of their size that is
     /// read for the last time before they are first written.
     fn take_donated(&mut self) {
         for &slot in self.results {
-            let own = self.storage[slot as usize];
-            let storage = &self.storages[own as usize];
+            let storage = self.storage_of(slot);
             if !matches!(storage.home, Home::Result(_)) || storage.bytes == 0 {
                 continue;
             }
             let (first, bytes) = (storage.first, storage.bytes);
             let fits = |at: &usize| {
-                let other = &self.storages[self.storage[*at] as usize];
+                let other = self.storage_of(*at as u32);
                 self.donated[*at]
                     && other.home == Home::Argument(*at as u32)
                     && other.bytes == bytes
-                    && (other.last < first || self.lives[*at].last == 0 && !self.is_read(*at))
-                    && !self.results.contains(&(*at as u32))
+                    && other.last < first
             };
             if let Some(argument) = (0..self.donated.len()).find(fits) {
-                self.merge(self.storage[argument], own);
+                self.merge(argument as u32, slot);
             }
         }
     }
 
-    fn is_read(&self, slot: usize) -> bool {
-        self.lives[slot].last > 0 || self.storages[self.storage[slot] as usize].last > 0
-    }
-
-    /// Lets everything in storage `from` live in storage `into`.
+    /// Lets everything in the storage of `from` live in the storage of `into`.
     fn merge(&mut self, into: u32, from: u32) {
-        let moved = self.storages[from as usize].clone();
+        let (into, from) = (self.find(into), self.find(from));
+        let source = self.storages[from as usize].clone();
         let target = &mut self.storages[into as usize];
-        target.first = target.first.min(moved.first);
-        target.last = target.last.max(moved.last);
+        target.first = target.first.min(source.first);
+        target.last = target.last.max(source.last);
         if target.home == Home::Temporary {
-            target.home = moved.home;
+            target.home = source.home;
         }
         self.storages[from as usize].bytes = 0;
-        for storage in &mut self.storage {
-            if *storage == from {
-                *storage = into;
-            }
-        }
+        self.moved[from as usize] = into;
     }
 
     fn finish(mut self, options: &Options) -> Plan {
@@ -170,7 +185,7 @@ impl<'a> Planner<'a> {
         let (results, fresh_bytes, fresh_of) = self.result_sources();
         let places: Vec<Place> = (0..self.bytes.len())
             .map(|slot| {
-                let storage = self.storage[slot] as usize;
+                let storage = self.find(slot as u32) as usize;
                 match self.storages[storage].home {
                     Home::Argument(index) => Place::Argument { index },
                     Home::Result(result) => {
@@ -183,7 +198,8 @@ impl<'a> Planner<'a> {
         let donations = self.donations(&results);
         let arguments: u64 = self.bytes[..self.donated.len()].iter().sum();
         let peak_bytes = arguments + fresh_bytes.iter().sum::<u64>() + temp_bytes;
-        Plan { places, results, fresh_bytes, temp_bytes, donations, peak_bytes }
+        let dropped = self.dropped;
+        Plan { places, dropped, results, fresh_bytes, temp_bytes, donations, peak_bytes }
     }
 
     /// Temporaries move into buffers that exist anyway while these are idle.
@@ -193,25 +209,27 @@ impl<'a> Planner<'a> {
             return;
         }
         guests.sort_by_key(|&s| std::cmp::Reverse(self.storages[s as usize].bytes));
-        let hosts = self.lodgers(|home| match home {
+        let mut hosts = self.lodgers(|home| match home {
             Home::Argument(index) => self.donated[index as usize],
             Home::Result(_) => true,
             Home::Temporary => false,
         });
-        let mut taken: Vec<(u32, usize, usize)> = hosts
+        hosts.sort_by_key(|&h| std::cmp::Reverse(self.storages[h as usize].bytes));
+        hosts.truncate(HOSTS);
+        let mut taken: Vec<Vec<(usize, usize)>> = hosts
             .iter()
-            .map(|&h| (h, self.storages[h as usize].first, self.storages[h as usize].last))
+            .map(|&h| vec![(self.storages[h as usize].first, self.storages[h as usize].last)])
             .collect();
         for guest in guests.into_iter().take(LODGERS) {
             let Storage { bytes, first, last, .. } = self.storages[guest as usize];
-            let fitting = hosts.iter().copied().filter(|&host| {
-                self.storages[host as usize].bytes >= bytes
-                    && taken.iter().all(|&(h, f, l)| h != host || last < f || first > l)
+            // The smallest that takes it: hosts stand by decreasing size.
+            let fitting = (0..hosts.len()).rev().find(|&host| {
+                self.storages[hosts[host] as usize].bytes >= bytes
+                    && taken[host].iter().all(|&(f, l)| last < f || first > l)
             });
-            if let Some(host) = fitting.min_by_key(|&h| self.storages[h as usize].bytes) {
-                taken.push((host, first, last));
-                let home = self.storages[host as usize].home;
-                self.storages[guest as usize].home = home;
+            if let Some(host) = fitting {
+                taken[host].push((first, last));
+                self.storages[guest as usize].home = self.storages[hosts[host] as usize].home;
             }
         }
     }
@@ -256,9 +274,8 @@ impl<'a> Planner<'a> {
         let mut fresh_bytes = Vec::new();
         let mut fresh_of = vec![None; self.results.len()];
         for (result, &slot) in self.results.iter().enumerate() {
-            let storage = self.storage[slot as usize];
             let earlier = self.results[..result].iter().position(|&r| r == slot);
-            let source = match (self.storages[storage as usize].home, earlier) {
+            let source = match (self.storage_of(slot).home, earlier) {
                 (Home::Argument(argument), None) if self.donated[argument as usize] => {
                     ResultSource::Donated { argument }
                 }
@@ -317,8 +334,7 @@ impl<'a> Planner<'a> {
             );
         }
         let free = self.results.iter().any(|&r| {
-            self.bytes[r as usize] == bytes
-                && matches!(self.storages[self.storage[r as usize] as usize].home, Home::Result(_))
+            self.bytes[r as usize] == bytes && matches!(self.storage_of(r).home, Home::Result(_))
         });
         if free {
             format!("it is still read when the result of its size is written{end}")
@@ -330,3 +346,5 @@ impl<'a> Planner<'a> {
 
 /// Beyond this many temporaries only the largest look for a lodging.
 const LODGERS: usize = 2000;
+/// And only among this many of the largest buffers.
+const HOSTS: usize = 256;

@@ -3,6 +3,8 @@
 
 #![allow(dead_code)]
 
+pub mod random;
+
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::kernel::*;
 use vramlab_ir::{DType, Inst, Literal, Program, ReduceKind, Reg, ScalarOp};
@@ -408,4 +410,46 @@ pub fn close(a: &Tensor, b: &Tensor) -> bool {
                 || x == y
                 || (x - y).abs() <= tolerance * (1.0 + x.abs().max(y.abs()))
         })
+}
+
+/// Checks what must hold of every program's plan, whatever it computes.
+pub fn check_plan(program: &Program) {
+    let arguments: u64 = program.func.param_types().iter().map(|t| t.bytes()).sum();
+    let fresh: u64 = program.fresh_bytes.iter().sum();
+    assert_eq!(program.peak_bytes, arguments + fresh + program.temp_bytes);
+    let mut lives: Vec<Option<(usize, usize)>> = vec![None; program.slots.len()];
+    for (at, kernel) in program.kernels.iter().enumerate() {
+        for &slot in &kernel.buffers {
+            let life = lives[slot as usize].get_or_insert((at, at));
+            life.1 = at;
+        }
+    }
+    let mut touched = 0;
+    for (at, slot) in program.slots.iter().enumerate() {
+        let Some(life) = lives[at] else { continue };
+        if let Place::Temporary { offset } = slot.place {
+            assert_eq!(offset % 64, 0);
+            assert!(offset + slot.ty.bytes() <= program.temp_bytes);
+            touched = touched.max(offset + slot.ty.bytes());
+        }
+        for (other_at, other) in program.slots.iter().enumerate().skip(at + 1) {
+            let Some(other_life) = lives[other_at] else { continue };
+            if !overlap(slot, other) {
+                continue;
+            }
+            // One may begin in the kernel that reads the other for the last time.
+            let apart = life.1 <= other_life.0 || other_life.1 <= life.0;
+            assert!(apart, "slots {at} and {other_at} share bytes while both live");
+        }
+    }
+    assert_eq!(touched, program.temp_bytes, "the temporary block has no unused end");
+}
+
+fn overlap(a: &Slot, b: &Slot) -> bool {
+    match (a.place, b.place) {
+        (Place::Temporary { offset: x }, Place::Temporary { offset: y }) => {
+            x < y + b.ty.bytes() && y < x + a.ty.bytes()
+        }
+        (x, y) => x == y && a.ty.bytes() > 0 && b.ty.bytes() > 0,
+    }
 }

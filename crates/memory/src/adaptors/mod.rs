@@ -13,6 +13,9 @@ pub use reclaim::Reclaim;
 /// The part of [`crate::MemoryResource`] that an adaptor passes on unchanged.
 macro_rules! forward {
     () => {
+        fn synchronize(&mut self, driver: &mut dyn crate::Driver) {
+            self.inner.synchronize(driver);
+        }
         fn trim(&mut self, driver: &mut dyn crate::Driver) -> crate::Trimmed {
             self.inner.trim(driver)
         }

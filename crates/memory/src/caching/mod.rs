@@ -416,6 +416,10 @@ impl MemoryResource for Caching {
         self.list(whole);
     }
 
+    fn synchronize(&mut self, _driver: &mut dyn Driver) {
+        // A block is reused by its own stream only, and stays cached.
+    }
+
     fn trim(&mut self, driver: &mut dyn Driver) -> Trimmed {
         let before = self.stats;
         self.release_cached(driver);

@@ -333,12 +333,11 @@ impl<'a> Machine<'a> {
 
     fn text(&mut self, opcode: u8) -> Result<(), PickleError> {
         let range = match opcode {
-            b'V' | b'S' => {
-                let start = self.at;
-                let line = self.line()?.len();
-                let range = start..start + line;
-                // A quoted string of protocol 0: the quotes go, escapes stay as they are.
-                if opcode == b'S' && line >= 2 { range.start + 1..range.end - 1 } else { range }
+            b'V' => self.raw_line()?,
+            // A quoted string of protocol 0: the quotes go, escapes stay as they are.
+            b'S' => {
+                let line = self.raw_line()?;
+                if line.len() >= 2 { line.start + 1..line.end - 1 } else { line }
             }
             b'X' | b'T' => self.counted(4)?,
             0x8d => self.counted(8)?,
@@ -511,14 +510,21 @@ impl<'a> Machine<'a> {
         self.take(length)
     }
 
-    /// A line of text, without its end.
-    fn line(&mut self) -> Result<&'a str, PickleError> {
+    /// A line, without its end.
+    fn raw_line(&mut self) -> Result<Range<usize>, PickleError> {
         let rest = &self.bytes[self.at..];
         let Some(length) = rest.iter().position(|byte| *byte == b'\n') else {
             return Err(PickleError::Truncated { at: self.bytes.len() });
         };
-        let line = std::str::from_utf8(&rest[..length]);
-        self.at += length + 1;
-        line.map_err(|_| self.malformed("a line that is not text"))
+        let line = self.take(length)?;
+        self.skip(1)?;
+        Ok(line)
+    }
+
+    /// A line of text, without its end.
+    fn line(&mut self) -> Result<&'a str, PickleError> {
+        let line = self.raw_line()?;
+        std::str::from_utf8(&self.bytes[line])
+            .map_err(|_| self.malformed("a line that is not text"))
     }
 }

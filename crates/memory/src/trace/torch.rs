@@ -172,9 +172,11 @@ fn read_segment(pickle: &Pickle<'_>, id: ValueId) -> Option<TorchSegment> {
         blocks.push(TorchBlock { address: at, bytes, requested, used });
         next = at.checked_add(bytes)?;
     }
+    let bytes = number(pickle, id, "total_size")?;
+    address.checked_add(bytes)?;
     Some(TorchSegment {
         address,
-        bytes: number(pickle, id, "total_size")?,
+        bytes,
         stream: flag("stream"),
         small: kind == Some("small"),
         expandable: flag("is_expandable") == 1,
@@ -200,13 +202,20 @@ fn read_event(pickle: &Pickle<'_>, id: ValueId) -> Option<TorchEvent> {
         Action::Oom => number(pickle, id, "device_free").or(Some(0)),
         _ => number(pickle, id, "addr"),
     };
+    let (address, bytes) = (or_zero(address)?, or_zero(number(pickle, id, "size"))?);
+    address.checked_add(bytes)?;
     Some(TorchEvent {
         action,
-        address: or_zero(address)?,
-        bytes: or_zero(number(pickle, id, "size"))?,
+        address,
+        bytes,
         stream: number(pickle, id, "stream").unwrap_or(0),
         time_us: number(pickle, id, "time_us").unwrap_or(0),
     })
+}
+
+/// Streams are pointers in a recording; here they are numbers that differ where the pointers do.
+fn stream_of(pointer: u64) -> Stream {
+    Stream((pointer ^ (pointer >> 32)) as u32)
 }
 
 /// A block in the state at the start: its size, and what was asked for.
@@ -251,7 +260,7 @@ pub fn state_at_start(device: &TorchDevice, options: &CachingOptions) -> Vec<Seg
         .map(|(base, (bytes, stream, small))| SegmentImage {
             base,
             bytes,
-            stream: Stream(stream as u32),
+            stream: stream_of(stream),
             small,
             used: blocks_within(&used, base, bytes, small),
         })
@@ -328,7 +337,7 @@ pub fn predict(device: &TorchDevice, options: CachingOptions) -> Prediction {
             }
             Action::Alloc => {
                 found.allocs += 1;
-                let stream = Stream(event.stream as u32);
+                let stream = stream_of(event.stream);
                 let made = driver.next.len() as u64;
                 let block = cache.allocate(event.bytes, stream, &mut driver);
                 found.segments_right += made - driver.next.len() as u64;

@@ -1,6 +1,6 @@
 //! Help, history, settings of the session, and the way out.
 
-use super::{Command, Completing, Effect, Refusal, all, lookup, word_of};
+use super::{Command, Completing, Effect, Refusal, all, lookup, nothing, word_of};
 use crate::config::{WATCH_WORDS, parse_watch};
 use crate::event::Table;
 use crate::session::Session;
@@ -9,30 +9,30 @@ use crate::sink::Sink;
 pub static COMMANDS: &[Command] = &[
     Command {
         name: "help",
-        aliases: &[],
         arguments: "[COMMAND]",
         help: "Lists the commands, or explains one.",
         example: "%help mode",
         complete: Completing::Commands,
         action: help,
+        ..Command::BASE
     },
     Command {
         name: "watch",
-        aliases: &[],
         arguments: "[off | brief | full | live]",
         help: "How much of the memory table follows each cell.",
         example: "%watch full",
         complete: Completing::Words(&["off", "brief", "full", "live"]),
         action: watch,
+        ..Command::BASE
     },
     Command {
         name: "outputs",
-        aliases: &[],
         arguments: "[on | off]",
         help: "Whether the value of a cell is kept as Out[n].",
         example: "%outputs off",
         complete: Completing::Words(&["on", "off"]),
         action: outputs,
+        ..Command::BASE
     },
     Command {
         name: "history",
@@ -40,8 +40,8 @@ pub static COMMANDS: &[Command] = &[
         arguments: "[COUNT]",
         help: "The cells of this session.",
         example: "%history 5",
-        complete: Completing::Nothing,
         action: history,
+        ..Command::BASE
     },
     Command {
         name: "exit",
@@ -49,8 +49,8 @@ pub static COMMANDS: &[Command] = &[
         arguments: "",
         help: "Ends the session.",
         example: "%exit",
-        complete: Completing::Nothing,
         action: exit,
+        ..Command::BASE
     },
 ];
 
@@ -62,7 +62,7 @@ fn help(_: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Ref
     }
     let mut table = Table::new(&["command", "what it does"]);
     for command in all() {
-        table.row([usage(command), command.help.to_string()]);
+        table.row([format!("%{}", command.name), command.help.to_string()]);
     }
     for line in [
         "%%time and %%capture [NAME] stand on a cell's first line. !LINE runs a shell command.",
@@ -125,7 +125,8 @@ fn history(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
     Ok(Effect::Told)
 }
 
-fn exit(session: &mut Session, _: &str, _: &mut Sink) -> Result<Effect, Refusal> {
+fn exit(session: &mut Session, arguments: &str, _: &mut Sink) -> Result<Effect, Refusal> {
+    nothing("exit", arguments)?;
     session.exit = true;
     Ok(Effect::Told)
 }

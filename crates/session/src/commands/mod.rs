@@ -1,9 +1,17 @@
 //! The one table of commands: help, completion, inspection and dispatch are derived from it.
 
+mod allocation;
+mod caching;
+mod environment;
+mod files;
 mod general;
+mod names;
+mod seeing;
+mod timing;
+mod whatif;
 
 use crate::config::unknown;
-use crate::session::Session;
+use crate::session::{Failed, Session};
 use crate::sink::Sink;
 use vramlab_memory::nearest;
 
@@ -18,7 +26,32 @@ pub struct Command {
     /// A line that works.
     pub example: &'static str,
     pub complete: Completing,
-    pub action: fn(&mut Session, &str, &mut Sink) -> Result<Effect, Refusal>,
+    /// Arguments that can be judged before the cell runs.
+    pub check: Option<Check>,
+    /// It adds or removes variables, so the Rust behind it cannot be checked before it ran.
+    pub changes_names: bool,
+    pub action: Action,
+}
+
+/// Judges arguments without a session.
+pub type Check = fn(&str) -> Result<(), Refusal>;
+
+/// Does what a command is for.
+pub type Action = fn(&mut Session, &str, &mut Sink) -> Result<Effect, Refusal>;
+
+impl Command {
+    /// What most commands have in common; every entry names the rest.
+    pub(crate) const BASE: Command = Command {
+        name: "",
+        aliases: &[],
+        arguments: "",
+        help: "",
+        example: "",
+        complete: Completing::Nothing,
+        check: None,
+        changes_names: false,
+        action: |_, _, _| Ok(Effect::Told),
+    };
 }
 
 /// What Tab offers for a command's arguments.
@@ -35,6 +68,8 @@ pub enum Completing {
     Files,
     /// Environment names.
     Environment,
+    /// What `%expect` measures.
+    Figures,
     /// Entries of the compile cache, and the targets of `%clear`.
     Clearable,
 }
@@ -49,22 +84,36 @@ pub enum Effect {
 }
 
 /// Why a command did nothing. The state is as it was.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Refusal {
     /// The word in `error[…]`.
     pub kind: &'static str,
     pub message: String,
     pub help: Option<String>,
+    /// The failure of user code that the command ran; then it is the error.
+    pub from_code: Option<Box<Failed>>,
 }
 
 impl Refusal {
     pub fn new(message: impl Into<String>) -> Refusal {
-        Refusal { kind: "command", message: message.into(), help: None }
+        Refusal { kind: "command", message: message.into(), help: None, from_code: None }
+    }
+
+    pub fn interrupted(message: impl Into<String>) -> Refusal {
+        let kind = vramlab_array::ir::FaultKind::Interrupted.code();
+        Refusal { kind, ..Refusal::new(message) }
     }
 
     pub fn help(mut self, help: impl Into<String>) -> Refusal {
         self.help = Some(help.into());
         self
+    }
+}
+
+impl From<Failed> for Refusal {
+    fn from(failed: Failed) -> Refusal {
+        let message = failed.error.message.clone();
+        Refusal { from_code: Some(Box::new(failed)), ..Refusal::new(message) }
     }
 }
 
@@ -74,8 +123,32 @@ impl From<String> for Refusal {
     }
 }
 
+pub(crate) use allocation::completions as mode_completions;
+pub(crate) use general::describe;
+
+/// What `%clear` and `%explain` may be told, with a word on each.
+pub(crate) fn caching_names(session: &Session, command: &str) -> Vec<(String, String)> {
+    let names = caching::function_names(session).into_iter();
+    let mut all: Vec<(String, String)> =
+        names.map(|name| (name, "compiled function".to_string())).collect();
+    if command == "clear" {
+        all.extend(["caches", "pool", "outputs", "all"].map(|name| (name.into(), String::new())));
+    }
+    all
+}
+
 /// Every command, as help lists them.
-pub static COMMANDS: &[&[Command]] = &[general::COMMANDS];
+pub static COMMANDS: &[&[Command]] = &[
+    allocation::COMMANDS,
+    seeing::COMMANDS,
+    caching::COMMANDS,
+    whatif::COMMANDS,
+    timing::COMMANDS,
+    names::COMMANDS,
+    files::COMMANDS,
+    environment::COMMANDS,
+    general::COMMANDS,
+];
 
 /// All commands in the order of the help.
 pub fn all() -> impl Iterator<Item = &'static Command> + Clone {
@@ -101,6 +174,14 @@ pub fn lookup(name: &str) -> Result<&'static Command, Refusal> {
     Err(Refusal::new(message).help(format!("the commands are {}", list.join(" "))))
 }
 
+/// A command that takes nothing was given something.
+pub(crate) fn nothing(name: &str, arguments: &str) -> Result<(), Refusal> {
+    match arguments {
+        "" => Ok(()),
+        text => Err(Refusal::new(format!("%{name} takes no arguments, so no `{text}`"))),
+    }
+}
+
 /// One word of a closed list.
 pub(crate) fn word_of(
     what: &str,
@@ -119,7 +200,11 @@ mod tests {
     fn the_table_is_whole() {
         let mut names = Vec::new();
         for command in all() {
-            assert!(!command.help.is_empty() && command.help.ends_with('.'), "{}", command.name);
+            assert!(
+                !command.help.is_empty() && command.help.ends_with(['.', '?']),
+                "{}",
+                command.name
+            );
             assert!(
                 command.example.trim_start_matches('%').starts_with(command.name),
                 "{}",

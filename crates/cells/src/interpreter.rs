@@ -1,0 +1,555 @@
+//! The session's side of the tier: variables, functions and constants across cells.
+
+use crate::build::{self, BuiltCell, Context};
+use crate::check::{Checker, Known, Names};
+use crate::code::{Code, FnCell, Held};
+use crate::diagnostic::Diagnostic;
+use crate::guard;
+use crate::hir::Tree;
+use crate::host::{Host, RunOutcome, Shown, Variable};
+use crate::library;
+use crate::show;
+use crate::ty::{Infer, Ty};
+use crate::value::Value;
+use crate::vm::Vm;
+use std::collections::HashMap;
+use std::sync::Arc;
+use syn::parse::Parser;
+use vramlab_array::surface::Dyn;
+
+/// A tree deeper than this is walked on a stack of its own.
+const SHALLOW: usize = 96;
+const DEEP_STACK: usize = 256 << 20;
+
+#[derive(Clone, Debug)]
+struct Binding {
+    global: u32,
+    ty: Ty,
+    mutable: bool,
+    cell: u32,
+}
+
+/// A name for completion, with its type or signature and a line of words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    pub name: String,
+    pub detail: String,
+    pub doc: String,
+}
+
+/// A checked cell, ready to run. Nothing has happened yet.
+#[derive(Debug)]
+pub struct Prepared {
+    cell: u32,
+    code: Arc<Code>,
+    bindings: Vec<(String, Binding)>,
+    functions: Vec<Arc<FnCell>>,
+    constants: Vec<(String, Ty, Value)>,
+    held: Vec<(u32, Held)>,
+    next_global: u32,
+    value_ty: Ty,
+    tail_variable: bool,
+}
+
+impl Prepared {
+    /// The type of the cell's value, as Rust spells it.
+    pub fn value_type(&self) -> String {
+        self.value_ty.to_string()
+    }
+
+    /// The code as text.
+    pub fn listing(&self) -> String {
+        self.code.to_string()
+    }
+}
+
+/// The instant tier of one session.
+#[derive(Debug, Default)]
+pub struct Interpreter {
+    /// Values of variables by their place.
+    globals: Vec<Value>,
+    variables: HashMap<String, Binding>,
+    functions: HashMap<String, Arc<FnCell>>,
+    constants: HashMap<String, (Ty, Value)>,
+    held: HashMap<u32, Held>,
+    /// Places of replaced variables that a reference may still look at.
+    shadowed: Vec<u32>,
+}
+
+impl Names for Interpreter {
+    fn variable(&self, name: &str) -> Option<Known> {
+        self.variables.get(name).map(|binding| Known {
+            ty: binding.ty.clone(),
+            mutable: binding.mutable,
+            global: binding.global,
+            cell: binding.cell,
+        })
+    }
+
+    fn function(&self, name: &str) -> Option<Arc<FnCell>> {
+        self.functions.get(name).cloned()
+    }
+
+    fn constant(&self, name: &str) -> Option<(Ty, Value)> {
+        self.constants.get(name).cloned()
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.variables.keys().chain(self.functions.keys()).cloned().collect()
+    }
+
+    fn next_global(&self) -> u32 {
+        self.globals.len() as u32
+    }
+}
+
+impl Interpreter {
+    pub fn new() -> Interpreter {
+        Interpreter::default()
+    }
+
+    /// Parses, checks and builds the cell. No side effect.
+    ///
+    /// # Errors
+    /// The first fault, as rustc would have it, or what is outside of the subset.
+    pub fn prepare(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
+        let weight = guard::weigh(text)?;
+        if weight.depth <= SHALLOW {
+            return self.prepare_here(text, cell);
+        }
+        std::thread::scope(|scope| {
+            let builder = std::thread::Builder::new().stack_size(DEEP_STACK);
+            match builder.spawn_scoped(scope, || self.prepare_here(text, cell)) {
+                Ok(thread) => thread.join().unwrap_or_else(|_| {
+                    Err(Diagnostic::unsupported(
+                        Default::default(),
+                        "this cell: its check ended in a fault of vramlab",
+                    ))
+                }),
+                Err(error) => Err(Diagnostic::unsupported(
+                    Default::default(),
+                    format!("a cell this deep: no stack for it ({error})"),
+                )),
+            }
+        })
+    }
+
+    fn prepare_here(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
+        let prepared = self.prepare_parsed(text, cell);
+        // Spans of this text are not asked for any more; the table of them would only grow.
+        proc_macro2::extra::invalidate_current_thread_spans();
+        prepared
+    }
+
+    fn prepare_parsed(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
+        let statements = syn::Block::parse_within
+            .parse_str(text)
+            .map_err(|error| crate::check::parse_fault(&error))?;
+        let mut checker = Checker::new(self, text);
+        let tree = checker.cell(&statements)?;
+        let constants = std::mem::take(&mut checker.constants);
+        let functions = std::mem::take(&mut checker.top_functions);
+        let built = self.build(&tree, &checker.infer, cell)?;
+        let bindings = new_bindings(&tree, &checker.infer, cell);
+        Ok(Prepared {
+            cell,
+            code: built.code,
+            bindings,
+            functions,
+            constants,
+            held: built.held,
+            next_global: built.next_global,
+            value_ty: built.value_ty,
+            tail_variable: tree.tail_variable,
+        })
+    }
+
+    fn build(&self, tree: &Tree, infer: &Infer, cell: u32) -> Result<BuiltCell, Box<Diagnostic>> {
+        let held = |global: u32| self.held.get(&global).cloned().unwrap_or_default();
+        let earlier = |name: &str| self.variables.get(name).map(|binding| binding.global);
+        let references = self.has_references()
+            || tree
+                .locals
+                .iter()
+                .any(|local| local.global.is_some() && infer.resolve(&local.ty).holds_references());
+        let context = Context {
+            infer,
+            locals: &tree.locals,
+            cell,
+            held: &held,
+            earlier: &earlier,
+            references,
+        };
+        let first = tree
+            .locals
+            .iter()
+            .filter_map(|local| local.global)
+            .map(|global| global + 1)
+            .max()
+            .unwrap_or(0)
+            .max(self.globals.len() as u32);
+        build::build_cell(tree, &context, first)
+    }
+
+    fn has_references(&self) -> bool {
+        self.variables.values().any(|binding| binding.ty.holds_references())
+    }
+
+    /// Runs a prepared cell. Statements that completed stay, whatever comes after them.
+    pub fn run(&mut self, prepared: Prepared, host: &mut dyn Host) -> RunOutcome {
+        for function in &prepared.functions {
+            self.variables.remove(&function.name);
+            self.functions.insert(function.name.clone(), function.clone());
+        }
+        for (name, ty, value) in &prepared.constants {
+            self.constants.insert(name.clone(), (ty.clone(), value.clone()));
+        }
+        let there: Vec<bool> = self.globals.iter().map(|value| !value.is_gone()).collect();
+        self.globals.resize_with(prepared.next_global as usize, Value::default);
+        let mut vm = Vm::new(std::mem::take(&mut self.globals), host);
+        let mut outcome = RunOutcome::default();
+        match vm.run_code(&prepared.code, Vec::new(), Vec::new()) {
+            Ok((value, _)) => match shown(&vm, value, &prepared) {
+                Ok(value) => outcome.value = value,
+                Err(fault) => outcome.error = Some(fault),
+            },
+            Err(fault) => outcome.error = Some(fault),
+        }
+        self.globals = std::mem::take(&mut vm.stack);
+        self.globals.truncate(prepared.next_global as usize);
+        self.keep(&prepared, &there, outcome.error.is_some());
+        outcome
+    }
+
+    /// Takes over what the cell bound and moved.
+    fn keep(&mut self, prepared: &Prepared, there: &[bool], failed: bool) {
+        let held: HashMap<u32, &Held> =
+            prepared.held.iter().map(|(global, held)| (*global, held)).collect();
+        let mut replaced = Vec::new();
+        for (name, binding) in &prepared.bindings {
+            let gone = self.is_gone(binding.global);
+            if failed && gone {
+                continue;
+            }
+            if let Some(old) = self.variables.insert(name.clone(), binding.clone()) {
+                replaced.push(old.global);
+            }
+        }
+        for (global, own) in held {
+            let was_there = there.get(global as usize).copied().unwrap_or(false);
+            let mut own = own.clone();
+            if failed {
+                // Only what really happened counts.
+                let moved_now = self.is_gone(global) && was_there;
+                let before = self.held.get(&global).cloned().unwrap_or_default();
+                own.moved = match (moved_now, &before.moved) {
+                    (true, None) => own.moved.or(Some((prepared.cell, Default::default()))),
+                    (true, Some(_)) => own.moved,
+                    (false, moved) => *moved,
+                };
+                own.invalid = before.invalid.or(own.invalid);
+            }
+            self.held.insert(global, own);
+        }
+        self.shadowed.extend(replaced);
+        self.sweep();
+    }
+
+    fn is_gone(&self, global: u32) -> bool {
+        self.globals.get(global as usize).is_none_or(Value::is_gone)
+    }
+
+    /// Ends the lives of replaced variables, unless a reference may look at them.
+    fn sweep(&mut self) {
+        if self.has_references() {
+            return;
+        }
+        for global in std::mem::take(&mut self.shadowed) {
+            if let Some(slot) = self.globals.get_mut(global as usize) {
+                *slot = Value::Gone;
+            }
+        }
+    }
+
+    /// The session's variables in the order of their making.
+    pub fn variables(&self) -> Vec<Variable> {
+        let mut bindings: Vec<(&String, &Binding)> = self.variables.iter().collect();
+        bindings.sort_by_key(|(_, binding)| binding.global);
+        bindings
+            .into_iter()
+            .map(|(name, binding)| Variable {
+                name: name.clone(),
+                ty: binding.ty.to_string(),
+                mutable: binding.mutable,
+                cell: binding.cell,
+                moved: self
+                    .held
+                    .get(&binding.global)
+                    .and_then(|held| held.moved)
+                    .map(|(cell, _)| cell),
+            })
+            .collect()
+    }
+
+    /// The `fn` items: (name, signature, source).
+    pub fn functions(&self) -> Vec<(String, String, String)> {
+        let mut all: Vec<_> = self
+            .functions
+            .values()
+            .map(|cell| {
+                (cell.name.clone(), format!("fn {}{}", cell.name, cell.sig), cell.source.clone())
+            })
+            .collect();
+        all.sort();
+        all
+    }
+
+    /// A variable's value, borrowed; `None` when there is none, or it was moved.
+    pub fn value(&self, name: &str) -> Option<Dyn> {
+        let binding = self.variables.get(name)?;
+        let value = self.globals.get(binding.global as usize)?;
+        self.with_vm(|vm| vm.borrowed_dyn(value).ok())
+    }
+
+    /// A variable's value as the session shows it.
+    pub fn text(&self, name: &str) -> Option<String> {
+        let binding = self.variables.get(name)?;
+        let value = self.globals.get(binding.global as usize)?;
+        self.with_vm(|vm| show::shown(vm, value, &binding.ty).ok())
+    }
+
+    /// Looks at values with the variables in reach of their references.
+    fn with_vm<T>(&self, look: impl FnOnce(&Vm<'_>) -> T) -> T {
+        let mut nobody = Quiet;
+        let stack = self.globals.iter().map(Value::alias).collect();
+        look(&Vm::new(stack, &mut nobody))
+    }
+
+    /// Forgets a variable and hands its value over.
+    pub fn remove(&mut self, name: &str) -> Option<Dyn> {
+        let binding = self.variables.remove(name)?;
+        self.held.remove(&binding.global);
+        let value = self.globals.get_mut(binding.global as usize)?.take();
+        self.sweep();
+        self.with_vm(|vm| vm.to_dyn(value).ok())
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        *self = Interpreter::default();
+    }
+
+    /// Binds a variable from outside; an older one of that name ends.
+    ///
+    /// # Errors
+    /// A type that the tier does not know.
+    pub fn insert(&mut self, name: &str, ty: &str, value: Dyn, cell: u32) -> Result<(), String> {
+        let parsed: syn::Type = syn::parse_str(ty).map_err(|error| error.to_string())?;
+        let ty = Checker::new(self, ty).read_type(&parsed).map_err(|fault| fault.message)?;
+        let global = self.globals.len() as u32;
+        self.globals.push(Value::from_dyn(value));
+        let binding = Binding { global, ty, mutable: false, cell };
+        if let Some(old) = self.variables.insert(name.into(), binding) {
+            self.shadowed.push(old.global);
+            self.sweep();
+        }
+        Ok(())
+    }
+
+    /// The type of an expression, as far as the session's variables and the text before it tell.
+    pub fn type_of(&self, before: &str, expression: &str) -> Option<String> {
+        self.type_in(before, expression).map(|ty| ty.to_string())
+    }
+
+    fn type_in(&self, before: &str, expression: &str) -> Option<Ty> {
+        guard::weigh(before).ok().filter(|weight| weight.depth <= SHALLOW)?;
+        guard::weigh(expression).ok().filter(|weight| weight.depth <= SHALLOW)?;
+        let expr: syn::Expr = syn::parse_str(expression).ok()?;
+        let statements = parse_prefix(before);
+        let mut checker = Checker::new(self, before);
+        checker.check_statements_loosely(&statements);
+        let ty = checker.check_expression(&expr).ok();
+        proc_macro2::extra::invalidate_current_thread_spans();
+        ty
+    }
+
+    /// What may follow the dot at the end of `code`: methods and fields of the receiver's type.
+    /// `None` when the text does not end behind a dot, or the type is unknown.
+    pub fn members(&self, code: &str) -> Option<Vec<Member>> {
+        let dot = code.trim_end_matches(|c: char| c == '_' || c.is_alphanumeric());
+        let receiver = dot.strip_suffix('.')?;
+        let start = receiver_start(receiver);
+        let ty = self.type_in(&receiver[..start], receiver[start..].trim())?;
+        let mut out: Vec<Member> = Vec::new();
+        if let Ty::Tuple(parts) = ty.peeled() {
+            out.extend(parts.iter().enumerate().map(|(index, part)| Member {
+                name: index.to_string(),
+                detail: part.to_string(),
+                doc: String::new(),
+            }));
+        }
+        if let Ty::Named(record, _) = ty.peeled()
+            && let Some(record) =
+                vramlab_array::surface::RECORDS.iter().find(|own| own.name == *record)
+        {
+            out.extend(record.fields.iter().map(|(name, ty)| Member {
+                name: (*name).into(),
+                detail: (*ty).into(),
+                doc: String::new(),
+            }));
+        }
+        out.extend(library::methods(&ty).into_iter().map(|candidate| Member {
+            name: candidate.name().into(),
+            detail: candidate.text().into(),
+            doc: match candidate {
+                library::Candidate::Item(item) => item.doc.into(),
+                library::Candidate::Row(_) => String::new(),
+            },
+        }));
+        Some(out)
+    }
+
+    /// Names that may stand at the end of `code`: variables bound before it, functions, constants
+    /// and the prelude.
+    pub fn names_at(&self, code: &str) -> Vec<Member> {
+        let mut out: Vec<Member> = Vec::new();
+        let mut add = |name: &str, detail: String, doc: &str| {
+            if let Some(known) = out.iter_mut().find(|own| own.name == name) {
+                known.detail = detail;
+            } else {
+                out.push(Member { name: name.into(), detail, doc: doc.into() });
+            }
+        };
+        for name in library::function_names() {
+            match library::surface_function(name) {
+                Some(item) => add(name, item.signature.into(), item.doc),
+                None => {
+                    let text = library::function(name).map_or("", library::Row::text);
+                    add(name, text.into(), "");
+                }
+            }
+        }
+        for name in library::constant_names() {
+            if let Some(item) = library::surface_constant(name) {
+                add(name, item.signature.into(), item.doc);
+            }
+        }
+        for (name, detail, _) in self.functions() {
+            add(&name, detail, "");
+        }
+        for (name, (ty, _)) in &self.constants {
+            add(name, format!("const {name}: {ty}"), "");
+        }
+        for variable in self.variables() {
+            add(&variable.name, variable.ty, "");
+        }
+        let light = guard::weigh(code).is_ok_and(|weight| weight.depth <= SHALLOW);
+        if light {
+            let statements = parse_prefix(code);
+            let mut checker = Checker::new(self, code);
+            checker.check_statements_loosely(&statements);
+            let locals: Vec<(String, String)> = checker
+                .known_locals()
+                .map(|(name, ty)| (name.to_string(), checker.infer.text(&ty)))
+                .collect();
+            for (name, ty) in locals {
+                add(&name, ty, "");
+            }
+            proc_macro2::extra::invalidate_current_thread_spans();
+        }
+        out.sort_by(|a, b| a.name.cmp(&b.name));
+        out
+    }
+}
+
+fn shown(
+    vm: &Vm<'_>,
+    value: Value,
+    prepared: &Prepared,
+) -> Result<Option<Shown>, crate::ir::Fault> {
+    let ty = &prepared.value_ty;
+    if ty.is_unit() || ty.is_never() {
+        return Ok(None);
+    }
+    let text = show::shown(vm, &value, ty)?;
+    let value = if prepared.tail_variable || ty.holds_references() {
+        vm.borrowed_dyn(&value)?
+    } else {
+        vm.to_dyn(value)?
+    };
+    Ok(Some(Shown { value, ty: ty.to_string(), text, is_variable: prepared.tail_variable }))
+}
+
+/// The cell's top-level bindings; of several under one name the last one counts, and the others
+/// are listed before it.
+fn new_bindings(tree: &Tree, infer: &Infer, cell: u32) -> Vec<(String, Binding)> {
+    tree.locals
+        .iter()
+        .filter(|local| local.earlier.is_none())
+        .filter_map(|local| {
+            let global = local.global?;
+            let ty = infer.resolve(&local.ty);
+            Some((local.name.clone(), Binding { global, ty, mutable: local.mutable, cell }))
+        })
+        .collect()
+}
+
+/// The longest run of whole statements at the start of unfinished text.
+fn parse_prefix(code: &str) -> Vec<syn::Stmt> {
+    let mut end = code.len();
+    for _ in 0..64 {
+        if let Ok(statements) = syn::Block::parse_within.parse_str(&code[..end]) {
+            return statements;
+        }
+        match code[..end.saturating_sub(1)].rfind([';', '}', '{', '\n']) {
+            Some(at) => end = at + 1,
+            None => return Vec::new(),
+        }
+        if end == 0 {
+            break;
+        }
+    }
+    Vec::new()
+}
+
+/// Where the expression before a dot begins.
+fn receiver_start(text: &str) -> usize {
+    let chars: Vec<(usize, char)> = text.char_indices().collect();
+    let mut at = chars.len();
+    let mut depth = 0usize;
+    while at > 0 {
+        let c = chars[at - 1].1;
+        match c {
+            ')' | ']' => depth += 1,
+            '(' | '[' if depth > 0 => depth -= 1,
+            c if depth > 0 => {
+                let _ = c;
+            }
+            '_' | '.' | ':' | '"' => {}
+            c if c.is_alphanumeric() => {}
+            _ => break,
+        }
+        at -= 1;
+    }
+    chars.get(at).map_or(text.len(), |(index, _)| *index)
+}
+
+/// For looking at values outside of a run.
+struct Quiet;
+
+impl Host for Quiet {
+    fn stdout(&mut self, _: &str) {}
+    fn stderr(&mut self, _: &str) {}
+    fn display(&mut self, _: &Dyn) {}
+    fn input(&mut self, _: &str) -> Result<String, crate::ir::Fault> {
+        Err(crate::ir::Fault::new(
+            crate::ir::FaultKind::Argument,
+            "input",
+            "there is nobody to ask",
+        ))
+    }
+    fn interrupted(&self) -> bool {
+        false
+    }
+    fn bound(&mut self, _: &str, _: &Dyn) {}
+}

@@ -1,0 +1,222 @@
+//! Every stage as text, for `%explain`.
+
+use crate::emit::Draft;
+use crate::graph::{Graph, Kind, NodeId};
+use std::fmt::Write;
+use vramlab_ir::kernel::{Access, Body, Kernel, Per, Place, Slot};
+
+/// Rows of a table beyond which only a count is printed.
+const ROWS: usize = 200;
+/// Columns of the plan's picture.
+const WIDTH: usize = 48;
+
+/// Bytes as people say them: `512 B`, `1.5 KiB`, `64.0 MiB`.
+pub(crate) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut value = bytes as f64;
+    let mut unit = None;
+    for name in UNITS {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = Some(name);
+    }
+    match unit {
+        Some(unit) => format!("{value:.1} {unit}"),
+        None => format!("{bytes} B"),
+    }
+}
+
+/// The simplified program: one line a value that anything uses.
+pub(crate) fn graph(graph: &Graph) -> String {
+    let live = graph.live();
+    let mut text = String::new();
+    let mut lines = 0;
+    for (at, node) in graph.nodes.iter().enumerate().filter(|&(at, _)| live[at]) {
+        lines += 1;
+        if lines > ROWS {
+            continue;
+        }
+        let _ = write!(text, "%{at} = {}", node.op);
+        match &node.kind {
+            Kind::Param(index) => {
+                let _ = write!(text, " {index}");
+            }
+            Kind::Empty => text.push_str(" (no elements)"),
+            Kind::View { offset, strides } => {
+                let _ = write!(text, " view[offset={offset}, strides={strides:?}]");
+            }
+            Kind::Reduce { outer, reduced, inner, .. } => {
+                let _ = write!(text, " reduce[{outer} x {reduced}* x {inner}]");
+            }
+            Kind::Dot { batch, m, n, k } => {
+                let _ = write!(text, " product[batch={batch}, m={m}, n={n}, k={k}]");
+            }
+            _ => {}
+        }
+        if let Some(value) = graph.literal(NodeId(at as u32)) {
+            let _ = write!(text, " {value}");
+        }
+        for input in &node.inputs {
+            let _ = write!(text, " {input}");
+        }
+        let _ = writeln!(text, " : {}", node.ty);
+    }
+    more(&mut text, lines);
+    let results: Vec<String> = graph.results.iter().map(NodeId::to_string).collect();
+    let _ = writeln!(text, "return {}", results.join(" "));
+    text
+}
+
+fn more(text: &mut String, lines: usize) {
+    if lines > ROWS {
+        let _ = writeln!(text, "… and {} more", lines - ROWS);
+    }
+}
+
+/// The kernels: what each holds, its loop, what it reads and stores.
+pub(crate) fn kernels(
+    graph: &Graph,
+    drafts: &[&Draft],
+    stored: &[bool],
+    fused_bytes: u64,
+) -> String {
+    let ops: usize = graph.computing().count();
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "{} → {}; {} of intermediates never stored",
+        count(ops, "op"),
+        count(drafts.len(), "kernel"),
+        size(fused_bytes)
+    );
+    for (at, draft) in drafts.iter().enumerate().take(ROWS) {
+        let kernel = &draft.kernel;
+        let _ = writeln!(text, "kernel {at} {}: {}", kernel.name, shape(kernel));
+        let kept = |id: &&NodeId| !stored[id.index()] && !graph.node(**id).inputs.is_empty();
+        let inner: Vec<NodeId> = draft.nodes.iter().filter(kept).copied().collect();
+        if !inner.is_empty() {
+            let bytes = inner.iter().map(|&id| graph.ty(id).bytes()).sum();
+            let listed: Vec<String> =
+                inner.iter().take(12).map(|&id| format!("{id} {}", graph.node(id).op)).collect();
+            let end = if inner.len() > 12 { ", …" } else { "" };
+            let _ = writeln!(text, "  within: {}{end} ({})", listed.join(", "), size(bytes));
+        }
+        let _ = writeln!(
+            text,
+            "  reads {}, writes {}, {} flops",
+            size(kernel.bytes_read),
+            size(kernel.bytes_written),
+            kernel.flops
+        );
+    }
+    more(&mut text, drafts.len());
+    text
+}
+
+fn count(n: usize, noun: &str) -> String {
+    if n == 1 { format!("1 {noun}") } else { format!("{n} {noun}s") }
+}
+
+/// A kernel's loop nest in words.
+fn shape(kernel: &Kernel) -> String {
+    match &kernel.body {
+        Body::Rows(rows) => {
+            let dims = dims(&[rows.outer.as_slice(), &[rows.columns]].concat());
+            let whole = rows.stages.iter().all(|s| s.per == Per::Columns) && rows.stages.len() == 1;
+            let reads = reads(&rows.reads);
+            match (whole, rows.row_scalars) {
+                (true, 0) => format!("map over {dims}, {reads}"),
+                _ => format!(
+                    "rows {dims} in {}, {reads}, {} kept",
+                    count(rows.stages.len(), "stage"),
+                    count(rows.kept as usize, "row")
+                ),
+            }
+        }
+        Body::Columns(body) => format!(
+            "reduces {} of {}, {}",
+            body.reduced,
+            dims(&[body.outer.as_slice(), &[body.reduced, body.columns]].concat()),
+            reads(&body.reads)
+        ),
+        Body::Dot(dot) => {
+            let batch = dims(&dot.batch);
+            let batch = if dot.batch.is_empty() { String::new() } else { format!("{batch} x ") };
+            let end = match &dot.epilogue {
+                Some(epilogue) => {
+                    format!(", epilogue of {}", count(epilogue.insts.len(), "instruction"))
+                }
+                None => String::new(),
+            };
+            format!("product {batch}{} x {} x {}{end}", dot.m, dot.n, dot.k)
+        }
+    }
+}
+
+fn dims(dims: &[usize]) -> String {
+    let words: Vec<String> = dims.iter().map(usize::to_string).collect();
+    words.join(" x ")
+}
+
+fn reads(reads: &[Access]) -> String {
+    count(reads.len(), "read")
+}
+
+/// The order of kernels with the bytes alive beside the arguments.
+pub(crate) fn schedule(kernels: &[&Draft], live: &[u64]) -> String {
+    let width = kernels.iter().take(ROWS).map(|d| d.kernel.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (at, (draft, &live)) in kernels.iter().zip(live).enumerate().take(ROWS) {
+        let _ = writeln!(text, "{at:>4}  {:width$}  live {}", draft.kernel.name, size(live));
+    }
+    more(&mut text, kernels.len());
+    text
+}
+
+/// When a slot is in use, by kernel, inclusive.
+pub(crate) type Life = Option<(usize, usize)>;
+
+/// The plan as a strip chart: a row per buffer, a column per kernel (or per several).
+pub(crate) fn plan(slots: &[Slot], lives: &[Life], kernels: usize) -> String {
+    let mut text = String::new();
+    let per = kernels.div_ceil(WIDTH).max(1);
+    let columns = kernels.div_ceil(per);
+    let mut order: Vec<usize> = (0..slots.len()).filter(|&s| lives[s].is_some()).collect();
+    order.sort_by_key(|&s| (place_key(slots[s].place), lives[s]));
+    let shown: Vec<usize> = order.iter().copied().take(ROWS).collect();
+    let places: Vec<String> = shown.iter().map(|&s| place(slots[s].place)).collect();
+    let sizes: Vec<String> = shown.iter().map(|&s| size(slots[s].ty.bytes())).collect();
+    let width = |words: &[String]| words.iter().map(|w| w.chars().count()).max().unwrap_or(0);
+    let (place_width, size_width) = (width(&places), width(&sizes));
+    for (row, &slot) in shown.iter().enumerate() {
+        let (first, last) = lives[slot].expect("filtered above");
+        let strip: String = (0..columns)
+            .map(|c| if c * per <= last && first < (c + 1) * per { '█' } else { '·' })
+            .collect();
+        let _ = writeln!(
+            text,
+            "{:<place_width$}  {:>size_width$}  {strip}  {}",
+            places[row], sizes[row], slots[slot].label
+        );
+    }
+    more(&mut text, order.len());
+    text
+}
+
+fn place_key(place: Place) -> (u8, u64) {
+    match place {
+        Place::Argument { index } => (0, index as u64),
+        Place::Result { index } => (1, index as u64),
+        Place::Temporary { offset } => (2, offset),
+    }
+}
+
+fn place(place: Place) -> String {
+    match place {
+        Place::Argument { index } => format!("argument {index}"),
+        Place::Result { index } => format!("result buffer {index}"),
+        Place::Temporary { offset } => format!("temporary +{offset}"),
+    }
+}

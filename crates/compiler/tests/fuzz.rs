@@ -1,0 +1,64 @@
+//! Random programs over every loop class, compiled under random options, run from their images and
+//! compared with the interpreter; and the plan checked.
+
+mod support;
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use support::random::{Generator, Random, arguments};
+use support::{Order, check_plan, close, execute};
+use vramlab_compiler::{Options, compile};
+use vramlab_ir::evaluate;
+
+fn one(seed: u64, size: usize) {
+    let (func, donate) = Generator::new(seed).program(size);
+    let mut random = Random::new(seed ^ 0x5555);
+    let inputs = arguments(&func, &mut random);
+    let func = Arc::new(func);
+    let wanted = match evaluate(&func, &inputs) {
+        Ok(wanted) => wanted,
+        Err(fault) => panic!("seed {seed}: {fault}\n{func}"),
+    };
+    let options = Options {
+        fuse: !random.one_in(4),
+        max_kept_row_bytes: if random.one_in(3) { 16 } else { 256 << 10 },
+        ..Options::default()
+    };
+    let program =
+        std::panic::catch_unwind(AssertUnwindSafe(|| compile(&func, &donate, &options).unwrap()))
+            .unwrap_or_else(|_| panic!("seed {seed} does not compile\n{func}"));
+    let checked = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        check_plan(&program);
+        for whole_rows in [false, true] {
+            let order = Order { whole_rows, rows_backwards: random_bit(seed, whole_rows) };
+            let got = execute(&program, &inputs, order);
+            for (at, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
+                assert!(close(got, wanted), "result {at}: got {got}\nwanted {wanted}");
+            }
+        }
+    }));
+    if checked.is_err() {
+        panic!(
+            "seed {seed}, donate {donate:?}, {options:?}\n{func}\n{:?}\n{:?}\n{:#?}",
+            program.results, program.slots, program.kernels
+        );
+    }
+}
+
+fn random_bit(seed: u64, other: bool) -> bool {
+    seed.is_multiple_of(2) != other
+}
+
+#[test]
+fn random_programs_mean_what_the_interpreter_says() {
+    let (from, count) = match std::env::var("FUZZ") {
+        Ok(text) => {
+            let (from, count) = text.split_once(':').expect("FUZZ=FROM:COUNT");
+            (from.parse().expect("a number"), count.parse().expect("a number"))
+        }
+        Err(_) => (0, 3000),
+    };
+    for seed in from..from + count {
+        one(seed, 1 + (seed % 23) as usize);
+    }
+}

@@ -1,0 +1,7 @@
+//! Kernel images on the CPU device, held to their meaning.
+
+mod ops;
+mod random;
+mod smoke;
+mod support;
+mod threads;

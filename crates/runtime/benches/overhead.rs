@@ -1,0 +1,87 @@
+//! What a call costs beside its arithmetic: eager ops, jitted calls, claims, the ledger. Prints one line each.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+use vramlab_ir::{
+    Argument, CompileKind, CompileRequest, DType, Engine, Func, FuncBuilder, Literal, Origin,
+    Params, Type,
+};
+use vramlab_memory::{Heap, Request, Stream};
+use vramlab_runtime::{Config, Context, DeviceConfig, ModeSpec};
+
+/// The least of several rounds, in nanoseconds a call.
+fn measure(name: &str, calls: u32, mut call: impl FnMut()) {
+    let mut best = f64::INFINITY;
+    for _ in 0..7 {
+        let begin = Instant::now();
+        (0..calls).for_each(|_| call());
+        best = best.min(begin.elapsed().as_nanos() as f64 / f64::from(calls));
+    }
+    println!("{name:44} {best:9.0} ns");
+}
+
+fn context(device: DeviceConfig, mode: &str) -> Arc<Context> {
+    let mode = ModeSpec::parse(mode).expect("a mode");
+    Context::new(Config { device, mode, ..Config::default() }).expect("a device")
+}
+
+fn one_op(name: &str, params: &[Type]) -> Arc<Func> {
+    let op = vramlab_ops::lookup(name).expect("an op");
+    let mut build = FuncBuilder::new(name);
+    let params: Vec<_> = params.iter().map(|ty| build.param(ty.clone())).collect();
+    let results = build.push(op, Params::new(), &params, None).expect("operands that fit");
+    Arc::new(build.finish(results))
+}
+
+fn main() {
+    let cpu = DeviceConfig::Cpu { capacity: Some(256 << 20) };
+    let dry = DeviceConfig::Dry { capacity: 80 << 30 };
+    let ty = Type::new(DType::F32, [16]);
+    let scalar = Type::new(DType::F32, []);
+    for (name, device, mode) in [
+        ("cpu preallocate", cpu, "preallocate"),
+        ("cpu platform", cpu, "platform"),
+        ("dry preallocate", dry, "preallocate"),
+    ] {
+        let context = context(device, mode);
+        let x = context.upload(&ty, &[0; 64], Origin::default()).expect("it fits");
+        let func = one_op("mul", &[ty.clone(), scalar.clone()]);
+        let donate = vec![false, false];
+        let request = CompileRequest { func, donate, kind: CompileKind::Eager };
+        let executable = context.compile(&request).expect("it compiles");
+        let two = Argument::Scalar(Literal::from_f64(DType::F32, 2.0));
+        let arguments = [Argument::Borrowed(x), two];
+        measure(&format!("{name}: x * 2.0 on 16 elements, and its drop"), 20_000, || {
+            let y = context.execute(executable, &arguments, Origin::default()).expect("it fits");
+            context.release(black_box(y[0]));
+        });
+        measure(&format!("{name}: finding a program again"), 20_000, || {
+            black_box(context.compile(&request).expect("it compiles"));
+        });
+        measure(&format!("{name}: share and release"), 20_000, || {
+            context.release(black_box(context.share(x)));
+        });
+        measure(&format!("{name}: set_owner, two names in turn"), 20_000, || {
+            context.set_owner(x, "a");
+            context.set_owner(x, "b");
+        });
+        measure(&format!("{name}: figures"), 20_000, || {
+            black_box(context.memory());
+        });
+    }
+    let driver = Box::new(vramlab_memory::Fake::new(1 << 30));
+    let mut heap = Heap::new(driver, ModeSpec::default());
+    let warm = heap.allocate(Request::of(1 << 20)).expect("it fits");
+    measure("ledger and BFC: allocate and deallocate", 100_000, || {
+        let block = heap.allocate(Request::of(4096)).expect("it fits");
+        heap.deallocate(black_box(block), Stream(0), 0);
+    });
+    heap.deallocate(warm, Stream(0), 0);
+    let mut now_ns = 0;
+    measure("ledger: one event", 100_000, || {
+        now_ns += 1;
+        let kind = vramlab_memory::EventKind::Reclaim;
+        heap.ledger_mut().record(vramlab_memory::Event::of(kind, now_ns));
+    });
+}

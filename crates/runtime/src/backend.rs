@@ -1,0 +1,140 @@
+//! The device of a context: opened once, and asked in terms of blocks.
+
+use crate::config::{Config, DeviceConfig};
+use std::sync::Arc;
+use vramlab_compiler::Options;
+use vramlab_device::{Device, DeviceRange, Launch, LaunchError, cpu, dry};
+use vramlab_ir::{Fault, FaultKind, Func, Program};
+use vramlab_memory::{Block, Driver, UNIT, format_bytes};
+
+/// A device and the compiler's options for it.
+pub(crate) struct Backend {
+    device: Box<dyn Device>,
+    threads: usize,
+    options: Options,
+    /// Why the device is smaller than the usual one.
+    pub reason: Option<String>,
+}
+
+impl Backend {
+    /// Opens the device and its leaf for the allocators.
+    ///
+    /// # Errors
+    /// In words: a capacity that holds no block.
+    pub fn open(config: &Config) -> Result<(Backend, Box<dyn Driver>), String> {
+        let asked = match config.device {
+            DeviceConfig::Cpu { capacity } => capacity,
+            DeviceConfig::Dry { capacity } => Some(capacity),
+        };
+        if let Some(bytes) = asked.filter(|&bytes| bytes < UNIT) {
+            let size = format_bytes(bytes);
+            return Err(format!("a device of {size} is smaller than one block of 256 B"));
+        }
+        // Texts for explanations are written when somebody asks: most programs are never explained.
+        let options = Options { explain: false, ..Options::default() };
+        match config.device {
+            DeviceConfig::Dry { capacity } => {
+                let (device, driver) = dry::open(capacity);
+                let device = Box::new(device);
+                Ok((Backend { device, threads: 0, options, reason: None }, driver))
+            }
+            DeviceConfig::Cpu { capacity } => {
+                let usual = cpu::capacity();
+                let reason = usual.reason.filter(|_| capacity.is_none());
+                let capacity = Some(capacity.unwrap_or(usual.bytes));
+                refuse_beyond(capacity, cpu::most())?;
+                let (device, driver) =
+                    cpu::open(cpu::Options { capacity, threads: config.threads, isa: None });
+                let threads = device.threads();
+                Ok((Backend { device: Box::new(device), threads, options, reason }, driver))
+            }
+        }
+    }
+
+    /// Threads that run kernels; 0 where nothing is computed.
+    pub fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// The processor and its instruction set, in words.
+    pub fn name(&self) -> String {
+        self.device.name()
+    }
+
+    pub fn carries_data(&self) -> bool {
+        self.device.carries_data()
+    }
+
+    /// Compiles a program and makes its kernels ready to run.
+    pub fn compile(
+        &self,
+        func: &Arc<Func>,
+        donate: &[bool],
+    ) -> Result<(Program, Vec<Box<dyn Launch>>), Fault> {
+        let program = vramlab_compiler::compile(func, donate, &self.options)?;
+        let mut launches = Vec::with_capacity(program.kernels.len());
+        for kernel in &program.kernels {
+            let launch = self.device.prepare(kernel);
+            launches.push(launch.map_err(|error| fault_of(&func.name, &error))?);
+        }
+        Ok((program, launches))
+    }
+
+    /// The same program with its stages and notes as text: compiling is pure, so it is the one that runs.
+    pub fn explain(&self, func: &Arc<Func>, donate: &[bool]) -> Result<Program, Fault> {
+        let options = Options { explain: true, ..self.options.clone() };
+        vramlab_compiler::compile(func, donate, &options)
+    }
+
+    /// Host bytes to the block's beginning.
+    pub fn write(&self, to: &Block, bytes: &[u8]) {
+        if self.carries_data() {
+            let done =
+                self.device.upload(DeviceRange::new(to.address(), bytes.len() as u64), bytes);
+            done.expect("a live block lies in device memory");
+        }
+    }
+
+    /// Host bytes of a part of the block. Where the device has no data they are zeros: callers ask first.
+    pub fn read(&self, from: &Block, offset: u64, bytes: u64) -> Vec<u8> {
+        let mut host = vec![0; bytes as usize];
+        if self.carries_data() {
+            let range = DeviceRange::new(from.address() + offset, bytes);
+            let done = self.device.download(range, &mut host);
+            done.expect("a live block lies in device memory");
+        }
+        host
+    }
+
+    /// Device to device, from beginning to beginning.
+    pub fn copy(&self, from: &Block, to: &Block, bytes: u64) {
+        let range = |block: &Block| DeviceRange::new(block.address(), bytes);
+        let done = self.device.copy(range(from), range(to));
+        done.expect("live blocks lie in device memory");
+    }
+}
+
+/// Pages beyond the machine's memory would end the process when they are touched, so nobody gets such a device.
+fn refuse_beyond(asked: Option<u64>, most: Option<u64>) -> Result<(), String> {
+    match (asked, most) {
+        (Some(asked), Some(most)) if asked > most => Err(format!(
+            "a CPU device of {} is more than this machine gives ({}); --device dry:SIZE carries no data and may be \
+             larger",
+            format_bytes(asked),
+            format_bytes(most)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// What a user is told of a launch that did not run. All but the first three are faults of ours.
+pub(crate) fn fault_of(name: &str, error: &LaunchError) -> Fault {
+    match error {
+        LaunchError::Interrupted => {
+            Fault::new(FaultKind::Interrupted, name, "interrupted; every array is as it was")
+        }
+        LaunchError::NoData => Fault::new(FaultKind::NoData, name, error.to_string()),
+        LaunchError::Unsupported { .. } => Fault::new(FaultKind::DType, name, error.to_string()),
+        _ => Fault::new(FaultKind::Panic, name, format!("a fault of vramlab's own: {error}")),
+    }
+}

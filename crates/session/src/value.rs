@@ -1,0 +1,96 @@
+//! Values of cells as content.
+
+use crate::event::Content;
+use crate::table::escape;
+use vramlab_array::surface::Dyn;
+use vramlab_array::{Array, DynJit};
+
+/// A value with the text that the interpreter has for it.
+pub fn content(value: &Dyn, text: &str) -> Content {
+    let html = match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => Some(array_html(array, text)),
+        _ => None,
+    };
+    Content { text: text.to_string(), html, table: None }
+}
+
+/// `display(&x)`.
+pub fn shown(value: &Dyn) -> Content {
+    content(value, &text(value))
+}
+
+fn array_html(array: &Array, text: &str) -> String {
+    format!(
+        "<div style=\"font-family:monospace\"><b>{}</b><pre style=\"margin:2px 0\">{}</pre></div>",
+        escape(&array.ty().to_string()),
+        escape(text)
+    )
+}
+
+/// The value as `{:?}` writes it; arrays as `{}` does.
+fn text(value: &Dyn) -> String {
+    let list = |values: &[Dyn]| values.iter().map(text).collect::<Vec<_>>().join(", ");
+    match value {
+        Dyn::Unit => "()".into(),
+        Dyn::Bool(value) => value.to_string(),
+        Dyn::Int(value) => value.to_string(),
+        Dyn::Float(value) => format!("{value:?}"),
+        Dyn::Char(value) => format!("{value:?}"),
+        Dyn::Text(value) => format!("{value:?}"),
+        Dyn::DType(value) => value.to_string(),
+        Dyn::Array(array) | Dyn::Borrowed(array) => array.to_string(),
+        Dyn::List(values) => format!("[{}]", list(values)),
+        Dyn::Tuple(values) if values.len() == 1 => format!("({},)", list(values)),
+        Dyn::Tuple(values) => format!("({})", list(values)),
+        Dyn::Range { start, end, inclusive } => {
+            let bound = |bound: &Option<i128>| bound.map_or(String::new(), |b| b.to_string());
+            format!("{}{}{}", bound(start), if *inclusive { "..=" } else { ".." }, bound(end))
+        }
+        Dyn::Option(None) => "None".into(),
+        Dyn::Option(Some(value)) => format!("Some({})", text(value)),
+        Dyn::Function(function) => format!("{function:?}"),
+        Dyn::Record { name, fields } => {
+            let fields: Vec<String> =
+                fields.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
+            format!("{name} {{ {} }}", fields.join(", "))
+        }
+    }
+}
+
+/// Every array in a value, with its path from `name`.
+pub fn arrays<'a>(name: &str, value: &'a Dyn, found: &mut Vec<(String, &'a Array)>) {
+    match value {
+        Dyn::Array(array) | Dyn::Borrowed(array) => found.push((name.to_string(), array)),
+        Dyn::List(values) => {
+            for (index, value) in values.iter().enumerate() {
+                arrays(&format!("{name}[{index}]"), value, found);
+            }
+        }
+        Dyn::Tuple(values) => {
+            for (index, value) in values.iter().enumerate() {
+                arrays(&format!("{name}.{index}"), value, found);
+            }
+        }
+        Dyn::Option(Some(value)) => arrays(name, value, found),
+        Dyn::Record { fields, .. } => {
+            for (field, value) in fields {
+                arrays(&format!("{name}.{field}"), value, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Names `name` as the holder of every array in a value; a jitted function is called by it.
+pub fn own(name: &str, value: &Dyn) {
+    if let Dyn::Function(function) = value
+        && let Some(jitted) = function.as_any().downcast_ref::<DynJit>()
+    {
+        jitted.core().set_name(name);
+    }
+    let mut found = Vec::new();
+    arrays(name, value, &mut found);
+    for (path, array) in found {
+        array.set_owner(&path);
+    }
+}

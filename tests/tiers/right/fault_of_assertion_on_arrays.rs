@@ -1,0 +1,3 @@
+// faults
+assert!(ones([2]).sum().item() == 2.0);
+assert!(ones([2]).sum().item() > 2.0);

@@ -1,0 +1,2 @@
+// faults
+ones([2, 3]).sum_axis(2)

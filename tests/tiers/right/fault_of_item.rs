@@ -1,0 +1,3 @@
+// faults
+println!("{}", ones([1]).item());
+ones([2]).item()

@@ -1,0 +1,3 @@
+// expect: E0689
+let x = 3;
+x.pow(2)

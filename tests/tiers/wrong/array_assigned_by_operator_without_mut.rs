@@ -1,0 +1,3 @@
+// expect: E0596
+let x = ones([2]);
+x += 1.0;

@@ -1,0 +1,3 @@
+// expect: E0277
+let x = ones([2]);
+x + 1.5f32

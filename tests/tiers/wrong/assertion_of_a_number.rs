@@ -1,0 +1,2 @@
+// expect: E0308
+assert!(1);

@@ -1,0 +1,2 @@
+// expect: E0369
+assert_eq!(ones([2]), ones([2]));

@@ -1,0 +1,3 @@
+// expect: E0070
+let v = vec![1];
+v.len() = 5;

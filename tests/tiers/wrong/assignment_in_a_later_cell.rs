@@ -1,0 +1,4 @@
+// expect: E0308
+let mut n = 1;
+// %%
+n = "text";

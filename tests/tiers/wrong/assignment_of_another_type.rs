@@ -1,0 +1,3 @@
+// expect: E0308
+let mut n = 1;
+n = 2.5;

@@ -1,0 +1,3 @@
+// expect: E0596
+let n = 1;
+let r = &mut n;

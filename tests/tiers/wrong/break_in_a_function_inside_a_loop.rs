@@ -1,0 +1,7 @@
+// expect: E0268
+loop {
+    fn f() {
+        break;
+    }
+    break;
+}

@@ -1,0 +1,2 @@
+// expect: E0268
+break;

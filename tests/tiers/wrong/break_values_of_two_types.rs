@@ -1,0 +1,7 @@
+// expect: E0308
+let x = loop {
+    if true {
+        break 1;
+    }
+    break "two";
+};

@@ -1,0 +1,4 @@
+// expect: E0571
+let x = while true {
+    break 5;
+};

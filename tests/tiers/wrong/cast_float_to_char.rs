@@ -1,0 +1,2 @@
+// expect: E0604
+1.5 as char

@@ -1,0 +1,3 @@
+// expect: E0606
+let n = 5;
+&n as f64

@@ -1,0 +1,2 @@
+// expect: E0605
+String::from("5") as i32

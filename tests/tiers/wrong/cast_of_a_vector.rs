@@ -1,0 +1,2 @@
+// expect: E0605
+vec![1, 2] as f64

@@ -1,0 +1,3 @@
+// expect: E0605
+let x = ones([1]);
+x as f64

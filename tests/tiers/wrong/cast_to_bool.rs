@@ -1,0 +1,2 @@
+// expect: E0054
+5 as bool

@@ -1,0 +1,2 @@
+// expect: E0604
+300i32 as char

@@ -1,0 +1,2 @@
+// expect: E0308
+let s: &str = 'a';

@@ -1,0 +1,2 @@
+// expect: E0282
+let f = |x| x;

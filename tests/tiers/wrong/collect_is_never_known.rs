@@ -1,0 +1,2 @@
+// expect: E0283
+let v = [1, 2].iter().map(|x| x * 2).collect();

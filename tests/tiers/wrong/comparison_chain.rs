@@ -1,0 +1,3 @@
+// expect: none
+let x = 2;
+1 < x < 3

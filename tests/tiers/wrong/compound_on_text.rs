@@ -1,0 +1,3 @@
+// expect: E0368
+let mut s = "a";
+s += "b";

@@ -1,0 +1,4 @@
+// expect: E0268
+if true {
+    continue;
+}

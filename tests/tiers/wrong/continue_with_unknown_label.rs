@@ -1,0 +1,4 @@
+// expect: E0426
+loop {
+    continue 'a;
+}

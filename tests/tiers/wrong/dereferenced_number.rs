@@ -1,0 +1,3 @@
+// expect: E0614
+let n = 5;
+*n

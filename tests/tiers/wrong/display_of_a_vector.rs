@@ -1,0 +1,3 @@
+// expect: E0277
+let v = vec![1, 2];
+println!("{v}");

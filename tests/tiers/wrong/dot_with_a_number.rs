@@ -1,0 +1,2 @@
+// expect: E0277
+ones([2]).dot("a")

@@ -1,0 +1,3 @@
+// expect: E0502
+let mut v = vec![1, 2];
+v.extend(v.iter());

@@ -1,0 +1,3 @@
+// expect: E0610
+let n = 5;
+n.x

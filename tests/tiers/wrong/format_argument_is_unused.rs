@@ -1,0 +1,2 @@
+// expect: none
+println!("{}", 1, 2);

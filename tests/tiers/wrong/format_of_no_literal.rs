@@ -1,0 +1,3 @@
+// expect: none
+let s = "text";
+println!(s);

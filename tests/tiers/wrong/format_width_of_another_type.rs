@@ -1,0 +1,3 @@
+// expect: E0308
+let w = 5i32;
+println!("{:w$}", 1);

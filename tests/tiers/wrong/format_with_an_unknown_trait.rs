@@ -1,0 +1,2 @@
+// expect: none
+println!("{:q}", 1);

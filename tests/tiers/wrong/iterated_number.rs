@@ -1,0 +1,4 @@
+// expect: E0277
+for i in 5 {
+    println!("{i}");
+}

@@ -1,0 +1,4 @@
+// expect: E0057
+let f = jit(|[x]| x + 1.0);
+let a = ones([1]);
+f(&a, &a)

@@ -1,0 +1,2 @@
+// expect: E0308
+let f = jit(|(x, y)| x + y);

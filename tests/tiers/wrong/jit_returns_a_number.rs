@@ -1,0 +1,2 @@
+// expect: E0277
+let f = jit(|[x]| x.sum().item());

@@ -1,0 +1,2 @@
+// expect: E0005
+let Some(n) = Some(1);

@@ -1,0 +1,2 @@
+// expect: overflowing_literals
+let x: u8 = 256;

@@ -1,0 +1,2 @@
+// expect: overflowing_literals
+300 as u8

@@ -1,0 +1,3 @@
+// expect: E0599
+let v = vec![ones([1])];
+v.tanh()

@@ -1,0 +1,2 @@
+// expect: E0599
+println!("x").len()

@@ -1,0 +1,2 @@
+// expect: E0425, none
+println!("{value}", other = 1);

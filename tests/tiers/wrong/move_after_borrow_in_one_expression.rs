@@ -1,0 +1,3 @@
+// expect: E0505
+let x = ones([2]);
+let y = &x + x;

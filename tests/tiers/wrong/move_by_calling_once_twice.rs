@@ -1,0 +1,5 @@
+// expect: E0382
+let x = ones([2]);
+let f = move || x;
+let a = f();
+let b = f();

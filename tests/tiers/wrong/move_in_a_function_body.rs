@@ -1,0 +1,5 @@
+// expect: E0382
+fn twice(x: Array) -> Array {
+    let y = tanh(x);
+    x + y
+}

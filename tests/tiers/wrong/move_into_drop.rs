@@ -1,0 +1,5 @@
+// expect: E0382
+let x = ones([2]);
+// %%
+drop(x);
+println!("{x}");

@@ -1,0 +1,4 @@
+// expect: E0382
+let x = ones([2]);
+let y = x;
+x.sum()

@@ -1,0 +1,3 @@
+// expect: E0507
+let x = ones([2]);
+let f = jit(move |[y]| x + y);

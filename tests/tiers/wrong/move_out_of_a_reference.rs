@@ -1,0 +1,4 @@
+// expect: E0507
+fn take(x: &Array) -> Array {
+    *x
+}

@@ -1,0 +1,3 @@
+// expect: E0508
+let a = [ones([1]), zeros([1])];
+let x = a[0];

@@ -1,0 +1,4 @@
+// expect: E0507
+fn first(t: &(Array, Array)) -> Array {
+    t.0
+}

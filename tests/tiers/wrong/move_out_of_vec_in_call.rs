@@ -1,0 +1,3 @@
+// expect: E0507
+let v = vec![ones([1])];
+drop(v[0]);

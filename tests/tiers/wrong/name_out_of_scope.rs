@@ -1,0 +1,5 @@
+// expect: E0425
+{
+    let inner = 1;
+}
+inner + 1

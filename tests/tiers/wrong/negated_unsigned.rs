@@ -1,0 +1,3 @@
+// expect: E0600
+let n = 5usize;
+-n

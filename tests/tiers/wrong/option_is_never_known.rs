@@ -1,0 +1,2 @@
+// expect: E0282
+let n = None;

@@ -1,0 +1,3 @@
+// expect: E0308
+let mut o = Some(1);
+o = Some("a");

@@ -1,0 +1,3 @@
+// expect: E0369
+let o = Some(1);
+o + 1

@@ -1,0 +1,2 @@
+// expect: E0005
+let f = |Some(x): Option<i32>| x;

@@ -1,0 +1,3 @@
+// expect: E0308
+let mut s = String::new();
+s.push("ab");

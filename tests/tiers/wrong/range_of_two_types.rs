@@ -1,0 +1,4 @@
+// expect: E0308
+for i in 0..2.5 {
+    println!("{i}");
+}

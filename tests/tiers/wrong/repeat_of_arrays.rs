@@ -1,0 +1,2 @@
+// expect: E0277
+let a = [ones([1]); 3];

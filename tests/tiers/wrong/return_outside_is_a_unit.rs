@@ -1,0 +1,4 @@
+// expect: E0308
+fn f() {
+    return 5;
+}

@@ -1,0 +1,2 @@
+// expect: E0283
+let s = [1, 2].iter().sum();

@@ -1,0 +1,3 @@
+// expect: E0716
+let v = vec![1, 2].as_slice();
+println!("{}", v.len());

@@ -1,0 +1,3 @@
+// expect: E0716
+let s = String::from(" a ").trim();
+println!("{s}");

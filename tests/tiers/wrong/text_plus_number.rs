@@ -1,0 +1,3 @@
+// expect: E0308
+let s = String::from("a");
+s + 1

@@ -1,0 +1,2 @@
+// expect: E0061
+zeros()

@@ -1,0 +1,3 @@
+// expect: E0061
+let x = ones([2]);
+x.dot()

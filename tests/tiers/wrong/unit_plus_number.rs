@@ -1,0 +1,3 @@
+// expect: E0369
+fn nothing() {}
+nothing() + 1

@@ -1,0 +1,3 @@
+// expect: E0308
+fn nothing() {}
+let n: i32 = nothing();

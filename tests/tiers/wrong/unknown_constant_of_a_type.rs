@@ -1,0 +1,2 @@
+// expect: E0599
+i32::LARGEST

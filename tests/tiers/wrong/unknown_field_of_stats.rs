@@ -1,0 +1,2 @@
+// expect: E0609
+memory_stats().bytes_used

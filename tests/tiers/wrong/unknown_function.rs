@@ -1,0 +1,2 @@
+// expect: E0425
+zeroes([2, 3])

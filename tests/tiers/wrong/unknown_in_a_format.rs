@@ -1,0 +1,3 @@
+// expect: E0425
+let value = 1;
+println!("{valu}");

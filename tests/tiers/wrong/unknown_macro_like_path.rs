@@ -1,0 +1,2 @@
+// expect: E0433
+let n = nums::max(1, 2);

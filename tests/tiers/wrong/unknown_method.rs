@@ -1,0 +1,3 @@
+// expect: E0599
+let x = ones([2]);
+x.tahn()

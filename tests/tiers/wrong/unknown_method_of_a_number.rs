@@ -1,0 +1,3 @@
+// expect: E0599
+let n = 5;
+n.tanh_all()

@@ -1,0 +1,2 @@
+// expect: E0599
+i32::maximum(1, 2)

@@ -1,0 +1,3 @@
+// expect: E0425
+let total = 1;
+totl + 1

@@ -1,0 +1,2 @@
+// expect: E0425
+let x: Arry = ones([2]);

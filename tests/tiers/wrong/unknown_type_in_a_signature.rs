@@ -1,0 +1,4 @@
+// expect: E0425
+fn f(x: Tensor) -> i32 {
+    1
+}

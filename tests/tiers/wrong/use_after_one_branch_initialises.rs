@@ -1,0 +1,7 @@
+// expect: E0381
+let n = 3;
+let x;
+if n > 5 {
+    x = 1;
+}
+println!("{x}");

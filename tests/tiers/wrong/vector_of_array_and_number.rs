@@ -1,0 +1,2 @@
+// expect: E0308
+let v = vec![ones([2]), 1.0];

@@ -1,0 +1,4 @@
+// expect: E0308
+while 1 {
+    break;
+}
