@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use vramlab_compiler::{Options, compile};
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::text::{parse_literal, parse_type};
 use vramlab_ir::{Func, Type, evaluate, parse, verify};
@@ -15,7 +17,14 @@ use vramlab_ops::lookup;
 type Stage = fn(&Func, &[Tensor]) -> String;
 
 /// Stages whose program must parse and verify first.
-const STAGES: &[(&str, Stage)] = &[("run", run)];
+const STAGES: &[(&str, Stage)] = &[
+    ("run", run),
+    ("simplify", |func, _| compiled(func, "simplify", false)),
+    ("fuse", |func, _| compiled(func, "fuse", false)),
+    ("schedule", |func, _| compiled(func, "schedule", false)),
+    ("plan", |func, _| compiled(func, "plan", false)),
+    ("plan-donated", |func, _| compiled(func, "plan", true)),
+];
 
 #[test]
 fn every_file_prints_what_it_says() {
@@ -170,4 +179,27 @@ fn run(func: &Func, arguments: &[Tensor]) -> String {
         Ok(results) => results.iter().map(|tensor| format!("{tensor}\n")).collect(),
         Err(fault) => format!("error[{}] {fault}", fault.kind.code()),
     }
+}
+
+/// The compiler's words for one of its stages, with every argument donated or none. Behind the
+/// fusions stands what was refused and why, behind a plan each donation.
+fn compiled(func: &Func, stage: &str, donated: bool) -> String {
+    let donate = vec![donated; func.params.len()];
+    let program = match compile(&Arc::new(func.clone()), &donate, &Options::default()) {
+        Ok(program) => program,
+        Err(fault) => return format!("error[{}] {fault}", fault.kind.code()),
+    };
+    let words = program.stages.iter().find(|(name, _)| name == stage);
+    let mut text = words.map_or(String::new(), |(_, text)| text.clone());
+    if stage == "fuse" {
+        program.notes.iter().for_each(|note| writeln!(text, "note: {note}").expect("memory"));
+    }
+    if stage == "plan" {
+        for donation in &program.donations {
+            let used = if donation.used { "used" } else { "unused" };
+            writeln!(text, "argument {} {used}: {}", donation.argument, donation.reason)
+                .expect("memory");
+        }
+    }
+    text
 }

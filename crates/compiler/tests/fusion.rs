@@ -4,7 +4,7 @@
 mod support;
 
 use std::sync::Arc;
-use support::{Order, check_plan, close, execute};
+use support::{Order, check_plan, close, execute, tolerance};
 use vramlab_compiler::{Options, compile};
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::kernel::{Body, Kernel, Place};
@@ -29,7 +29,7 @@ fn check_with(text: &str, donate: &[bool], options: &Options) -> Program {
     for whole_rows in [false, true] {
         let got = execute(&program, &inputs, Order { whole_rows, rows_backwards: whole_rows });
         for (got, wanted) in got.iter().zip(&wanted) {
-            assert!(close(got, wanted), "{:#?}", program.kernels);
+            assert!(close(got, wanted, tolerance(&func)), "{:#?}", program.kernels);
         }
     }
     program

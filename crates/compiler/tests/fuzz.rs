@@ -6,7 +6,7 @@ mod support;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use support::random::{Generator, Random, arguments};
-use support::{Order, check_plan, close, execute};
+use support::{Order, check_plan, close, execute, tolerance};
 use vramlab_compiler::{Options, compile};
 use vramlab_ir::evaluate;
 
@@ -33,7 +33,10 @@ fn one(seed: u64, size: usize) {
             let order = Order { whole_rows, rows_backwards: random_bit(seed, whole_rows) };
             let got = execute(&program, &inputs, order);
             for (at, (got, wanted)) in got.iter().zip(&wanted).enumerate() {
-                assert!(close(got, wanted), "result {at}: got {got}\nwanted {wanted}");
+                assert!(
+                    close(got, wanted, tolerance(&func)),
+                    "result {at}: got {got}\nwanted {wanted}"
+                );
             }
         }
     }));

@@ -128,22 +128,18 @@ fn scope_lines(report: &MemoryReport) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// The widest brief table that fits in `columns` characters; the narrow one when none does.
+/// The brief table for a face of that many characters. The columns are the same in every cell of a
+/// session; only the slack beside what is in use comes and goes.
 pub fn fitting(report: &MemoryReport, columns: usize) -> Table {
-    let forms = [
-        (Layout::Wide, true),
-        (Layout::Wide, false),
-        (Layout::Narrow, true),
-        (Layout::Narrow, false),
-    ];
-    let width = |table: &Table| {
-        let text = crate::table::plain(table);
-        text.lines().take(2).map(|line| line.chars().count()).max().unwrap_or(0)
-    };
-    let mut tables = forms.map(|(layout, slack)| brief(report, layout, slack)).into_iter();
-    let narrow = brief(report, Layout::Narrow, false);
-    tables.find(|table| width(table) <= columns).unwrap_or(narrow)
+    let layout = if columns >= WIDE { Layout::Wide } else { Layout::Narrow };
+    let with_slack = brief(report, layout, true);
+    let text = crate::table::plain(&with_slack);
+    let width = text.lines().take(2).map(|line| line.chars().count()).max().unwrap_or(0);
+    if width <= columns { with_slack } else { brief(report, layout, false) }
 }
+
+/// What the wide table needs with large figures in it.
+const WIDE: usize = 112;
 
 /// What stands below the brief table in the full one.
 pub fn details(report: &MemoryReport) -> Vec<Table> {

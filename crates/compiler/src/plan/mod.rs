@@ -14,6 +14,7 @@ pub use pack::{Buffer, Packing, pack};
 
 use crate::Options;
 use crate::emit::Draft;
+use std::cmp::Reverse;
 use vramlab_ir::kernel::{Donation, Place, ResultSource};
 
 /// Temporaries begin at multiples of this: a cache line, and the widest vector.
@@ -205,33 +206,66 @@ impl<'a> Planner<'a> {
     /// Temporaries move into buffers that exist anyway while these are idle.
     fn lodge(&mut self) {
         let mut guests: Vec<u32> = self.lodgers(|home| home == Home::Temporary);
-        if guests.is_empty() {
+        if guests.is_empty() || guests.len() > CROWDED {
             return;
         }
-        guests.sort_by_key(|&s| std::cmp::Reverse(self.storages[s as usize].bytes));
         let mut hosts = self.lodgers(|home| match home {
             Home::Argument(index) => self.donated[index as usize],
             Home::Result(_) => true,
             Home::Temporary => false,
         });
-        hosts.sort_by_key(|&h| std::cmp::Reverse(self.storages[h as usize].bytes));
+        hosts.sort_by_key(|&h| Reverse(self.storages[h as usize].bytes));
         hosts.truncate(HOSTS);
         let mut taken: Vec<Vec<(usize, usize)>> = hosts
             .iter()
             .map(|&h| vec![(self.storages[h as usize].first, self.storages[h as usize].last)])
             .collect();
-        for guest in guests.into_iter().take(LODGERS) {
+        let mut crowd = self.crowd(&guests);
+        for _ in 0..LODGERS {
+            // What is alive at the most crowded time decides the block's size, and of that what is
+            // alive longest while it is crowded.
+            let most = crowd.iter().copied().max().unwrap_or(0);
+            let Some(peak) = crowd.iter().position(|&c| c == most && c > 0) else { return };
+            let crowded = |s: u32| {
+                let Storage { first, last, .. } = self.storages[s as usize];
+                crowd[first..=last].iter().filter(|&&c| c == most).count()
+            };
+            let fitting = guests
+                .iter()
+                .copied()
+                .filter(|&s| {
+                    let storage = &self.storages[s as usize];
+                    storage.first <= peak && peak <= storage.last
+                })
+                .filter_map(|s| Some((s, self.host(s, &hosts, &taken)?)))
+                .max_by_key(|&(s, _)| (crowded(s), self.storages[s as usize].bytes, Reverse(s)));
+            let Some((guest, host)) = fitting else { return };
             let Storage { bytes, first, last, .. } = self.storages[guest as usize];
-            // The smallest that takes it: hosts stand by decreasing size.
-            let fitting = (0..hosts.len()).rev().find(|&host| {
-                self.storages[hosts[host] as usize].bytes >= bytes
-                    && taken[host].iter().all(|&(f, l)| last < f || first > l)
-            });
-            if let Some(host) = fitting {
-                taken[host].push((first, last));
-                self.storages[guest as usize].home = self.storages[hosts[host] as usize].home;
-            }
+            taken[host].push((first, last));
+            self.storages[guest as usize].home = self.storages[hosts[host] as usize].home;
+            crowd[first..=last].iter_mut().for_each(|c| *c -= bytes);
+            guests.retain(|&s| s != guest);
         }
+    }
+
+    /// Bytes of temporaries alive at each time.
+    fn crowd(&self, temporaries: &[u32]) -> Vec<u64> {
+        let end = temporaries.iter().map(|&s| self.storages[s as usize].last).max().unwrap_or(0);
+        let mut crowd = vec![0; end + 1];
+        for &s in temporaries {
+            let Storage { bytes, first, last, .. } = self.storages[s as usize];
+            crowd[first..=last].iter_mut().for_each(|c| *c += bytes);
+        }
+        crowd
+    }
+
+    /// The smallest host that is idle while `guest` is in use; hosts stand by decreasing size.
+    fn host(&self, guest: u32, hosts: &[u32], taken: &[Vec<(usize, usize)>]) -> Option<usize> {
+        let Storage { bytes, first, last, .. } = self.storages[guest as usize];
+        (0..hosts.len()).rev().find(|&host| {
+            self.storages[hosts[host] as usize].bytes >= bytes
+                && taken[host].iter().all(|&(f, l)| last < f || first > l)
+        })
     }
 
     fn lodgers(&self, wanted: impl Fn(Home) -> bool) -> Vec<u32> {
@@ -344,7 +378,9 @@ impl<'a> Planner<'a> {
     }
 }
 
-/// Beyond this many temporaries only the largest look for a lodging.
-const LODGERS: usize = 2000;
+/// Among more temporaries than this a lodging would change little.
+const CROWDED: usize = 2000;
+/// At most this many temporaries get a lodging.
+const LODGERS: usize = 256;
 /// And only among this many of the largest buffers.
 const HOSTS: usize = 256;

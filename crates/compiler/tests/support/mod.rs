@@ -7,7 +7,7 @@ pub mod random;
 
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::kernel::*;
-use vramlab_ir::{DType, Inst, Literal, Program, ReduceKind, Reg, ScalarOp};
+use vramlab_ir::{DType, Func, Inst, Literal, Program, ReduceKind, Reg, ScalarOp, Type};
 
 /// How a device may order what the images leave open.
 #[derive(Clone, Copy, Debug)]
@@ -393,19 +393,25 @@ pub fn reduce(kind: ReduceKind, values: &[Literal]) -> Literal {
     }
 }
 
-/// Whether two arrays agree within the error that another order of rounding may bring.
-pub fn close(a: &Tensor, b: &Tensor) -> bool {
+/// The relative error that another order of rounding may bring to a program's values: that of the
+/// narrowest float it computes in.
+pub fn tolerance(func: &Func) -> f64 {
+    let of = |ty: &Type| match ty.dtype {
+        DType::F16 | DType::BF16 => 3e-2,
+        DType::F32 => 1e-4,
+        _ => 1e-9,
+    };
+    func.types.iter().map(of).fold(0.0, f64::max)
+}
+
+/// Whether two arrays agree within a relative error.
+pub fn close(a: &Tensor, b: &Tensor, tolerance: f64) -> bool {
     a.ty == b.ty
         && a.literals().zip(b.literals()).all(|(x, y)| {
             if !x.dtype().is_float() || x == y {
                 return x == y;
             }
             let (x, y) = (x.as_f64(), y.as_f64());
-            let tolerance = match a.ty.dtype {
-                DType::F64 => 1e-9,
-                DType::F32 => 1e-4,
-                _ => 3e-2,
-            };
             (x.is_nan() && y.is_nan())
                 || x == y
                 || (x - y).abs() <= tolerance * (1.0 + x.abs().max(y.abs()))

@@ -279,7 +279,7 @@ fn explain(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
     let Some(explanation) = session.context.explain(entry.executable) else {
         return Err(Refusal::new(format!("`{name}` has left the compile cache; call it again")));
     };
-    sink.say(summary(&explanation, entry));
+    sink.say(summary(name, &explanation, entry));
     stages(&explanation, stage, sink)?;
     if found.len() > 1 {
         sink.say(format!(
@@ -299,7 +299,7 @@ fn known_functions(names: &[String]) -> String {
 }
 
 /// `7 ops → 1 loop; 384.0 never stored; temp 0.0`, and the plan beside what was measured.
-fn summary(explanation: &Explanation, entry: &CacheEntry) -> String {
+fn summary(name: &str, explanation: &Explanation, entry: &CacheEntry) -> String {
     let analysis = &explanation.analysis;
     let plural = |count: usize, one: &str, many: &str| match count {
         1 => format!("1 {one}"),
@@ -307,7 +307,7 @@ fn summary(explanation: &Explanation, entry: &CacheEntry) -> String {
     };
     let mut text = format!(
         "{}   {}\n{} → {}; {} of intermediates never stored; temp {}",
-        explanation.name,
+        name,
         entry.signature,
         plural(explanation.ops, "op", "ops"),
         plural(explanation.kernels, "kernel", "kernels"),
