@@ -77,6 +77,8 @@ fn measure(
 fn cases() -> Vec<(&'static str, Kernel, Vec<usize>)> {
     vec![
         ("copy 16M", map(1, M16, |code| code[0]), vec![M16; 2]),
+        ("fill 16M", fill(M16), vec![M16]),
+        ("take 16384 rows of 1024", take(16384, 1024), vec![M16, 16384, M16]),
         ("add 16M", map(2, M16, |code| code.op(ScalarOp::Add, &[0, 1])), vec![M16; 3]),
         ("tanh(a*b+c)*2 16M", tanh(M16), vec![M16; 4]),
         ("tanh(a*b+c)*2 64K", tanh(1 << 16), vec![1 << 16; 4]),
@@ -169,6 +171,23 @@ fn rows(
         buffers,
         Body::Rows(RowLoop { outer, columns, reads, writes, stages, kept: 1, row_scalars: 4 }),
     )
+}
+
+fn fill(n: usize) -> Kernel {
+    map(0, n, |code| code.number(1.5))
+}
+
+/// Rows of an array by an array of (f32) row numbers.
+fn take(n: usize, columns: usize) -> Kernel {
+    let mut code = Code(Vec::new());
+    let number = code.read(1);
+    let convert = Inst::Convert { from: F32, to: DType::I32, arg: Reg(number) };
+    let index = Reg(code.push(LoopInst::Scalar(convert)));
+    let (limit, stride) = (n as i64 - 1, columns as isize);
+    let reg = Reg(code.push(LoopInst::Gather { read: 0, index, limit, stride }));
+    let stage = stage(Per::Columns, code, vec![Sink::Store { write: 0, reg }]);
+    let reads = vec![access(0, &[0, 1]), access(1, &[1, 0])];
+    rows(vec![n], columns, reads, vec![access(2, &[stride, 1])], vec![stage])
 }
 
 fn one(op: ScalarOp) -> Kernel {

@@ -1,6 +1,6 @@
 //! Reductions to a position: the first maximum or minimum, and the first NaN before all.
 
-use super::lanes::{Block, CHUNK, Operand, pick};
+use super::lanes::{Block, CHUNK, Operand, Versions};
 use super::number::Number;
 use super::reduce::{Bits, POSITIONS, Partial, Reducer};
 use crate::cpu::isa::Isa;
@@ -41,13 +41,13 @@ pub(super) fn by_position<C: Contest>(dtype: DType, isa: Isa) -> Reducer {
         arg: true,
         identity: C::WORST.bits(),
         start: start_contest::<C>,
-        lanes: pick::<LanesContest<C>>(isa),
+        lanes: <C::T as Number>::Arithmetic::pick::<LanesContest<C>>(isa),
         finish: finish_contest::<C>,
         join: join_contest::<C>,
-        rows: pick::<RowsContest<C>>(isa),
-        fold: pick::<FoldContest<C>>(isa),
+        rows: <C::T as Number>::Arithmetic::pick::<RowsContest<C>>(isa),
+        fold: <C::T as Number>::Arithmetic::pick::<FoldContest<C>>(isa),
         fold_rows: None,
-        segments: pick::<SegmentsContest<C>>(isa),
+        segments: <C::T as Number>::Arithmetic::pick::<SegmentsContest<C>>(isa),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Conversions between element types as block functions.
 
-use super::lanes::{BlockFn, One, Op1, pick};
+use super::lanes::{BlockFn, Fewer, One, Op1, Versions};
 use super::number::Number;
 use super::ops::{self, Copied};
 use crate::cpu::isa::Isa;
@@ -12,10 +12,10 @@ pub(super) fn conversion(from: DType, to: DType, isa: Isa) -> Vec<(BlockFn, DTyp
     let through = |dtype: DType| matches!(dtype, DType::F16 | DType::BF16);
     match (from, to) {
         _ if from == to => vec![(ops::copy(from.size(), isa), to)],
-        (DType::F16, DType::F32) => vec![(pick::<One<FromF16>>(isa), to)],
-        (DType::BF16, DType::F32) => vec![(pick::<One<FromBF16>>(isa), to)],
-        (DType::F32, DType::F16) => vec![(pick::<One<ToF16>>(isa), to)],
-        (DType::F32, DType::BF16) => vec![(pick::<One<ToBF16>>(isa), to)],
+        (DType::F16, DType::F32) => vec![(Fewer::pick::<One<FromF16>>(isa), to)],
+        (DType::BF16, DType::F32) => vec![(Fewer::pick::<One<FromBF16>>(isa), to)],
+        (DType::F32, DType::F16) => vec![(Fewer::pick::<One<ToF16>>(isa), to)],
+        (DType::F32, DType::BF16) => vec![(Fewer::pick::<One<ToBF16>>(isa), to)],
         _ if through(from) || through(to) => {
             let mut chain = conversion(from, DType::F32, isa);
             chain.extend(conversion(DType::F32, to, isa));
@@ -63,15 +63,15 @@ fn direct_conversion(from: DType, to: DType, isa: Isa) -> BlockFn {
     macro_rules! table {
         ($($from_name:ident $from:ty => $($to_name:ident $to:ty),*;)*) => {
             match (from, to) {
-                $($((DType::$from_name, DType::$to_name) => pick::<One<Cast<$from, $to>>>(isa),)*)*
-                (DType::F32, _) => pick::<One<Truth<f32>>>(isa),
-                (DType::F64, _) => pick::<One<Truth<f64>>>(isa),
-                (DType::I32, _) => pick::<One<Truth<i32>>>(isa),
-                (DType::I64, _) => pick::<One<Truth<i64>>>(isa),
-                (DType::U32, _) => pick::<One<Truth<u32>>>(isa),
+                $($((DType::$from_name, DType::$to_name) => Fewer::pick::<One<Cast<$from, $to>>>(isa),)*)*
+                (DType::F32, _) => Fewer::pick::<One<Truth<f32>>>(isa),
+                (DType::F64, _) => Fewer::pick::<One<Truth<f64>>>(isa),
+                (DType::I32, _) => Fewer::pick::<One<Truth<i32>>>(isa),
+                (DType::I64, _) => Fewer::pick::<One<Truth<i64>>>(isa),
+                (DType::U32, _) => Fewer::pick::<One<Truth<u32>>>(isa),
                 // A bool is a number of 0 or 1 already.
-                (DType::Bool, DType::U8) => pick::<One<Copied<u8>>>(isa),
-                _ => pick::<One<Truth<u8>>>(isa),
+                (DType::Bool, DType::U8) => Fewer::pick::<One<Copied<u8>>>(isa),
+                _ => Fewer::pick::<One<Truth<u8>>>(isa),
             }
         };
     }

@@ -109,7 +109,11 @@ impl<'a> Decoder<'a> {
         let lowered = self.lower(insts, sinks, &dtypes)?;
         let mut emitter = Emitter::new(self, per, lowered);
         emitter.emit(sinks)?;
-        Ok(emitter.program)
+        let program = emitter.program;
+        if self.slots.len() > SlotId::MAX as usize || self.reads.len() > u16::MAX as usize {
+            return Err(self.unsupported(format!("{} instructions in one stage", insts.len())));
+        }
+        Ok(program)
     }
 
     /// The dtype of each register, with every operand checked against it.

@@ -10,7 +10,7 @@ use super::convert;
 use super::copy::Tile;
 use super::epilogue::{Epilogue, Panel};
 use super::frame::Bound;
-use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Operand, pick};
+use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Fewer, Operand, Versions};
 use super::number::Number;
 use super::rows::Rows;
 use super::{Ready, bind_all, cancelled};
@@ -188,11 +188,11 @@ fn method(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchErro
     Ok(match image.dtype {
         DType::F32 | DType::F64 => Method::Float,
         DType::F16 | DType::BF16 => Method::Half,
-        DType::I32 => Method::Axpy(pick::<Axpy<i32>>(isa)),
-        DType::I64 => Method::Axpy(pick::<Axpy<i64>>(isa)),
-        DType::U32 => Method::Axpy(pick::<Axpy<u32>>(isa)),
-        DType::U8 => Method::Axpy(pick::<Axpy<u8>>(isa)),
-        DType::Bool => Method::Axpy(pick::<AxpyBool>(isa)),
+        DType::I32 => Method::Axpy(Fewer::pick::<Axpy<i32>>(isa)),
+        DType::I64 => Method::Axpy(Fewer::pick::<Axpy<i64>>(isa)),
+        DType::U32 => Method::Axpy(Fewer::pick::<Axpy<u32>>(isa)),
+        DType::U8 => Method::Axpy(Fewer::pick::<Axpy<u8>>(isa)),
+        DType::Bool => Method::Axpy(Fewer::pick::<AxpyBool>(isa)),
     })
 }
 

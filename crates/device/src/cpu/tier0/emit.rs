@@ -27,7 +27,8 @@ struct Chain {
     /// The register that it computes.
     tail: usize,
     step: usize,
-    micros: Vec<Micro>,
+    /// The step as a chain, as long as it is none.
+    start: [Micro; 2],
 }
 
 /// Hands out slots and writes steps.
@@ -316,7 +317,7 @@ impl<'d, 'a> Emitter<'d, 'a> {
         let operand = |i: usize| slots.get(i).copied().unwrap_or(slots[0]);
         let second = Micro { kind, a: operand(1), b: operand(2) };
         let step = self.program.block.len() - 1;
-        self.chain = Some(Chain { f, tail: at, step, micros: vec![first, second] });
+        self.chain = Some(Chain { f, tail: at, step, start: [first, second] });
     }
 
     /// Makes an op part of the chain before it, when it is the only one to use the chain's value; gives its slot.
@@ -340,11 +341,11 @@ impl<'d, 'a> Emitter<'d, 'a> {
             return None;
         }
         let kind = arithmetic.continues(position)?;
-        let mut chain = self.chain.take()?;
+        let chain = self.chain.take()?;
         let others: Vec<SlotId> =
             args.iter().filter(|&&arg| arg != tail).map(|&arg| self.slots[arg]).collect();
         let first = others.first().copied().unwrap_or(self.slots[tail]);
-        chain.micros.push(Micro { kind, a: first, b: others.get(1).copied().unwrap_or(first) });
+        let micro = Micro { kind, a: first, b: others.get(1).copied().unwrap_or(first) };
         let out = match self.targets.get(&at) {
             Some(&target) => target,
             // The value stays where it is, under the new register's name.
@@ -354,8 +355,12 @@ impl<'d, 'a> Emitter<'d, 'a> {
             }
         };
         // Behind the loads that came in between, which never touch a temporary slot.
-        self.program.block.remove(step);
-        self.program.block.push(Step::Chain { f: chain.f, out, micros: chain.micros.clone() });
+        let mut micros = match self.program.block.remove(step) {
+            Step::Chain { micros, .. } => micros,
+            _ => chain.start.to_vec(),
+        };
+        micros.push(micro);
+        self.program.block.push(Step::Chain { f: chain.f, out, micros });
         self.chain = Some(Chain { tail: at, step: self.program.block.len() - 1, ..chain });
         Some(out)
     }

@@ -46,7 +46,7 @@ thread_local! {
 }
 
 /// Larger buffers go back to the system after use.
-const SPARE_LINES: usize = 8 << 20 >> 6;
+const SPARE_LINES: usize = 1 << 20 >> 6;
 
 /// See the module.
 pub(super) struct Frame<'p> {
@@ -236,35 +236,44 @@ impl<'p> Frame<'p> {
 
     fn gather(&mut self, read: u16, index: SlotId, wide: bool, slot: SlotId, reach: (i64, isize)) {
         let place = &self.reads[read as usize];
-        let (tile, size) = (self.tile, place.size as isize);
-        let from = self.read_rows[read as usize];
+        let (tile, size) = (self.tile, place.size);
+        let column = tile.first_column as isize * place.column * size as isize;
+        let from = self.read_rows[read as usize].wrapping_offset(column);
         let indices = self.slots[index as usize];
-        let uniform = self.layout.slots[slot as usize].step == 0;
-        let out = if uniform { self.home(slot) } else { self.slots[slot as usize].ptr.cast_mut() };
-        let (rows, columns) = if uniform { (1, 1) } else { (tile.rows, tile.columns) };
-        let (limit, stride) = (reach.0.max(0), reach.1);
-        for lane in 0..rows * columns {
-            let (row, column) =
-                ((lane / columns) as isize, (lane % columns + tile.first_column) as isize);
-            let at = if indices.step == 0 { lane % CHUNK } else { lane };
+        let jump = |lane: usize| {
+            // SAFETY: the slot holds an index for each lane of the tile, or one.
+            let index = unsafe {
+                match wide {
+                    true => *indices.ptr.cast::<i64>().add(lane),
+                    false => *indices.ptr.cast::<i32>().add(lane) as i64,
+                }
+            };
+            index.clamp(0, reach.0.max(0)) as isize * reach.1 * size as isize
+        };
+        if self.layout.slots[slot as usize].step == 0 {
             // SAFETY: the index is clamped, and the span that was checked covers its whole reach.
-            unsafe {
-                let index = if wide {
-                    *indices.ptr.cast::<i64>().add(at)
-                } else {
-                    *indices.ptr.cast::<i32>().add(at) as i64
-                };
-                let offset = row * place.row_stride()
-                    + column * place.column
-                    + index.clamp(0, limit) as isize * stride;
-                let bits = load_bits(from.wrapping_offset(offset * size), place.size);
-                store_bits(out.wrapping_offset(lane as isize * size), place.size, bits);
-            }
+            let bits = unsafe { load_bits(from.wrapping_offset(jump(0)), size) };
+            self.splat(slot, size, bits);
+            return;
         }
-        if uniform {
-            // SAFETY: lane 0 was just written.
-            let bits = unsafe { load_bits(out, place.size) };
-            self.splat(slot, self.reads[read as usize].size, bits);
+        let out = self.slots[slot as usize].ptr.cast_mut();
+        let strides = (place.row_stride(), place.column);
+        if indices.step == 0 {
+            // SAFETY: as above; the slot holds the tile's lanes.
+            unsafe { copy_in(out, from.wrapping_offset(jump(0)), tile, strides, size) };
+            return;
+        }
+        for row in 0..tile.rows {
+            for column in 0..tile.columns {
+                let lane = row * tile.columns + column;
+                let offset = row as isize * strides.0 + column as isize * strides.1;
+                // SAFETY: as above.
+                unsafe {
+                    let element = from.wrapping_offset(offset * size as isize + jump(lane));
+                    let bits = load_bits(element, size);
+                    store_bits(out.wrapping_add(lane * size), size, bits);
+                }
+            }
         }
     }
 

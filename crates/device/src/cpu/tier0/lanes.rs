@@ -61,14 +61,43 @@ unsafe fn baseline<B: Block>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
     unsafe { B::run::<BASELINE_FMA>(out, args, chunks) }
 }
 
-/// The version of `B` for an instruction set that this machine has.
-pub(crate) fn pick<B: Block>(isa: Isa) -> BlockFn {
-    match isa {
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx512 => avx512::<B>,
-        #[cfg(target_arch = "x86_64")]
-        Isa::Avx2 => avx2::<B>,
-        _ => baseline::<B>,
+/// Which versions of a block function are worth their compile time.
+pub(crate) trait Versions: 'static {
+    /// The version of `B` for an instruction set that this machine has.
+    fn pick<B: Block>(isa: Isa) -> BlockFn;
+}
+
+/// One for each instruction set: the common element types.
+pub(crate) enum Every {}
+impl Versions for Every {
+    fn pick<B: Block>(isa: Isa) -> BlockFn {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => avx512::<B>,
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => avx2::<B>,
+            _ => baseline::<B>,
+        }
+    }
+}
+
+/// None for AVX-512: rare element types, and work that memory bounds.
+pub(crate) enum Fewer {}
+impl Versions for Fewer {
+    fn pick<B: Block>(isa: Isa) -> BlockFn {
+        match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 | Isa::Avx2 => avx2::<B>,
+            _ => baseline::<B>,
+        }
+    }
+}
+
+/// One for all: calls to scalar functions.
+pub(crate) enum Single {}
+impl Versions for Single {
+    fn pick<B: Block>(_isa: Isa) -> BlockFn {
+        baseline::<B>
     }
 }
 

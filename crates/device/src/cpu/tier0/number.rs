@@ -1,9 +1,12 @@
 //! What element types can do, one lane at a time. Bool is a `u8` of 0 or 1.
 
+use super::lanes::{Every, Fewer, Single, Versions};
 use super::math;
 
 /// What every element type can do.
 pub(super) trait Number: Copy + PartialOrd + Default + 'static {
+    /// Of arithmetic, comparisons and reductions.
+    type Arithmetic: Versions;
     const ZERO: Self;
     const ONE: Self;
     /// No value is less, and none is greater.
@@ -35,8 +38,9 @@ pub(super) trait Number: Copy + PartialOrd + Default + 'static {
 }
 
 macro_rules! integer {
-    ($t:ty, $absolute:expr, $sign:expr) => {
+    ($t:ty, $versions:ty, $absolute:expr, $sign:expr) => {
         impl Number for $t {
+            type Arithmetic = $versions;
             const ZERO: $t = 0;
             const ONE: $t = 1;
             const LOWEST: $t = <$t>::MIN;
@@ -93,6 +97,7 @@ macro_rules! integer {
 macro_rules! float {
     ($t:ty, $power:expr) => {
         impl Number for $t {
+            type Arithmetic = Every;
             const ZERO: $t = 0.0;
             const ONE: $t = 1.0;
             const LOWEST: $t = <$t>::NEG_INFINITY;
@@ -147,10 +152,10 @@ macro_rules! float {
     };
 }
 
-integer!(i32, <i32>::wrapping_abs, <i32>::signum);
-integer!(i64, <i64>::wrapping_abs, <i64>::signum);
-integer!(u32, |x| x, |x| (x != 0) as u32);
-integer!(u8, |x| x, |x| (x != 0) as u8);
+integer!(i32, Every, <i32>::wrapping_abs, <i32>::signum);
+integer!(i64, Fewer, <i64>::wrapping_abs, <i64>::signum);
+integer!(u32, Fewer, |x| x, |x| (x != 0) as u32);
+integer!(u8, Fewer, |x| x, |x| (x != 0) as u8);
 float!(f32, math::pow::<FMA>);
 float!(f64, f64::powf);
 
@@ -184,6 +189,8 @@ fn integer_power<T: Number>(base: T, exponent: T) -> T {
 
 /// Floats and their functions.
 pub(super) trait Float: Number {
+    /// Of the elementary functions.
+    type Functions: Versions;
     fn floor(self) -> Self;
     fn ceil(self) -> Self;
     fn round(self) -> Self;
@@ -212,8 +219,9 @@ pub(super) trait Float: Number {
 }
 
 macro_rules! float_functions {
-    ($t:ty, [$($name:ident = $value:expr),*], $erf:expr, [$limit:expr, $sin:expr, $cos:expr, $tan:expr]) => {
+    ($t:ty, $versions:ty, [$($name:ident = $value:expr),*], $erf:expr, [$limit:expr, $sin:expr, $cos:expr, $tan:expr]) => {
         impl Float for $t {
+            type Functions = $versions;
             $(#[inline(always)] fn $name<const FMA: bool>(self) -> $t { $value(self) })*
             #[inline(always)]
             fn floor(self) -> $t {
@@ -270,6 +278,7 @@ macro_rules! float_functions {
 
 float_functions!(
     f32,
+    Every,
     [
         exp = math::exp::<FMA>,
         usual_exp = math::usual_exp::<FMA>,
@@ -286,6 +295,7 @@ float_functions!(
 );
 float_functions!(
     f64,
+    Single,
     [
         exp = f64::exp,
         usual_exp = f64::exp,

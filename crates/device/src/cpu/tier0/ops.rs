@@ -1,6 +1,6 @@
 //! The arithmetic of the loop language as block functions, looked up by op and dtype.
 
-use super::lanes::{BlockFn, CHUNK, One, Op1, Op2, Op3, Three, Two, pick};
+use super::lanes::{BlockFn, CHUNK, Every, Fewer, One, Op1, Op2, Op3, Three, Two, Versions};
 use super::number::{Float, Integer, Number};
 use crate::cpu::isa::Isa;
 use std::marker::PhantomData;
@@ -216,9 +216,9 @@ pub(super) enum Fused {
 pub(super) fn fused(op: Fused, dtype: DType, isa: Isa) -> BlockFn {
     fn of<T: Float>(op: Fused, isa: Isa) -> BlockFn {
         match op {
-            Fused::MulAdd => pick::<Three<MulAdd<T>>>(isa),
-            Fused::MulSub => pick::<Three<MulSub<T>>>(isa),
-            Fused::SubMul => pick::<Three<SubMul<T>>>(isa),
+            Fused::MulAdd => Every::pick::<Three<MulAdd<T>>>(isa),
+            Fused::MulSub => Every::pick::<Three<MulSub<T>>>(isa),
+            Fused::SubMul => Every::pick::<Three<SubMul<T>>>(isa),
         }
     }
     if dtype == DType::F64 { of::<f64>(op, isa) } else { of::<f32>(op, isa) }
@@ -227,10 +227,10 @@ pub(super) fn fused(op: Fused, dtype: DType, isa: Isa) -> BlockFn {
 /// Copies blocks of elements of `size` bytes, spreading a splat.
 pub(super) fn copy(size: usize, isa: Isa) -> BlockFn {
     match size {
-        1 => pick::<One<Copied<u8>>>(isa),
-        2 => pick::<One<Half>>(isa),
-        4 => pick::<One<Copied<u32>>>(isa),
-        _ => pick::<One<Copied<i64>>>(isa),
+        1 => Every::pick::<One<Copied<u8>>>(isa),
+        2 => Every::pick::<One<Half>>(isa),
+        4 => Every::pick::<One<Copied<u32>>>(isa),
+        _ => Every::pick::<One<Copied<i64>>>(isa),
     }
 }
 
@@ -251,7 +251,7 @@ pub(super) fn lookup(op: ScalarOp, dtype: DType, isa: Isa) -> Option<BlockFn> {
         DType::F64 => float::<f64>(op, isa).or_else(|| number::<f64>(op, isa)),
         DType::I32 => integer::<i32>(op, isa).or_else(|| number::<i32>(op, isa)),
         DType::I64 => integer::<i64>(op, isa).or_else(|| number::<i64>(op, isa)),
-        DType::U32 if op == ScalarOp::Threefry => Some(pick::<Three<Threefry>>(isa)),
+        DType::U32 if op == ScalarOp::Threefry => Some(Every::pick::<Three<Threefry>>(isa)),
         DType::U32 => integer::<u32>(op, isa).or_else(|| number::<u32>(op, isa)),
         DType::U8 => integer::<u8>(op, isa).or_else(|| number::<u8>(op, isa)),
         DType::Bool => boolean(op, isa),
@@ -261,10 +261,10 @@ pub(super) fn lookup(op: ScalarOp, dtype: DType, isa: Isa) -> Option<BlockFn> {
 
 fn boolean(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
     match op {
-        ScalarOp::Not => Some(pick::<One<NotBool>>(isa)),
-        ScalarOp::Add | ScalarOp::Or | ScalarOp::Max => Some(pick::<Two<Or<u8>>>(isa)),
-        ScalarOp::Mul | ScalarOp::And | ScalarOp::Min => Some(pick::<Two<And<u8>>>(isa)),
-        ScalarOp::Xor => Some(pick::<Two<Xor<u8>>>(isa)),
+        ScalarOp::Not => Some(Fewer::pick::<One<NotBool>>(isa)),
+        ScalarOp::Add | ScalarOp::Or | ScalarOp::Max => Some(Fewer::pick::<Two<Or<u8>>>(isa)),
+        ScalarOp::Mul | ScalarOp::And | ScalarOp::Min => Some(Fewer::pick::<Two<And<u8>>>(isa)),
+        ScalarOp::Xor => Some(Fewer::pick::<Two<Xor<u8>>>(isa)),
         ScalarOp::Select
         | ScalarOp::IsFinite
         | ScalarOp::Eq
@@ -279,24 +279,24 @@ fn boolean(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
 
 fn number<T: Number>(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
     Some(match op {
-        ScalarOp::Neg => pick::<One<Neg<T>>>(isa),
-        ScalarOp::Abs => pick::<One<Absolute<T>>>(isa),
-        ScalarOp::Sign => pick::<One<Sign<T>>>(isa),
-        ScalarOp::IsFinite => pick::<One<IsFinite<T>>>(isa),
-        ScalarOp::Add => pick::<Two<Add<T>>>(isa),
-        ScalarOp::Sub => pick::<Two<Sub<T>>>(isa),
-        ScalarOp::Mul => pick::<Two<Mul<T>>>(isa),
-        ScalarOp::Div => pick::<Two<Div<T>>>(isa),
-        ScalarOp::Rem => pick::<Two<Rem<T>>>(isa),
-        ScalarOp::Pow => pick::<Two<Power<T>>>(isa),
-        ScalarOp::Max => pick::<Two<Greater<T>>>(isa),
-        ScalarOp::Min => pick::<Two<Lesser<T>>>(isa),
-        ScalarOp::Eq => pick::<Two<Eq<T>>>(isa),
-        ScalarOp::Ne => pick::<Two<Ne<T>>>(isa),
+        ScalarOp::Neg => T::Arithmetic::pick::<One<Neg<T>>>(isa),
+        ScalarOp::Abs => T::Arithmetic::pick::<One<Absolute<T>>>(isa),
+        ScalarOp::Sign => T::Arithmetic::pick::<One<Sign<T>>>(isa),
+        ScalarOp::IsFinite => T::Arithmetic::pick::<One<IsFinite<T>>>(isa),
+        ScalarOp::Add => T::Arithmetic::pick::<Two<Add<T>>>(isa),
+        ScalarOp::Sub => T::Arithmetic::pick::<Two<Sub<T>>>(isa),
+        ScalarOp::Mul => T::Arithmetic::pick::<Two<Mul<T>>>(isa),
+        ScalarOp::Div => T::Arithmetic::pick::<Two<Div<T>>>(isa),
+        ScalarOp::Rem => T::Arithmetic::pick::<Two<Rem<T>>>(isa),
+        ScalarOp::Pow => T::Arithmetic::pick::<Two<Power<T>>>(isa),
+        ScalarOp::Max => T::Arithmetic::pick::<Two<Greater<T>>>(isa),
+        ScalarOp::Min => T::Arithmetic::pick::<Two<Lesser<T>>>(isa),
+        ScalarOp::Eq => T::Arithmetic::pick::<Two<Eq<T>>>(isa),
+        ScalarOp::Ne => T::Arithmetic::pick::<Two<Ne<T>>>(isa),
         // `Gt` and `Ge` come with their operands swapped: see `swapped`.
-        ScalarOp::Lt | ScalarOp::Gt => pick::<Two<Lt<T>>>(isa),
-        ScalarOp::Le | ScalarOp::Ge => pick::<Two<Le<T>>>(isa),
-        ScalarOp::Select => pick::<Three<Select<T>>>(isa),
+        ScalarOp::Lt | ScalarOp::Gt => T::Arithmetic::pick::<Two<Lt<T>>>(isa),
+        ScalarOp::Le | ScalarOp::Ge => T::Arithmetic::pick::<Two<Le<T>>>(isa),
+        ScalarOp::Select => T::Arithmetic::pick::<Three<Select<T>>>(isa),
         _ => return None,
     })
 }
@@ -308,34 +308,36 @@ pub(super) fn swapped(op: ScalarOp) -> bool {
 
 fn integer<T: Integer>(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
     Some(match op {
-        ScalarOp::Floor | ScalarOp::Ceil | ScalarOp::Round => pick::<One<Copied<T>>>(isa),
-        ScalarOp::Not => pick::<One<NotInteger<T>>>(isa),
-        ScalarOp::And => pick::<Two<And<T>>>(isa),
-        ScalarOp::Or => pick::<Two<Or<T>>>(isa),
-        ScalarOp::Xor => pick::<Two<Xor<T>>>(isa),
-        ScalarOp::ShiftLeft => pick::<Two<ShiftLeft<T>>>(isa),
-        ScalarOp::ShiftRight => pick::<Two<ShiftRight<T>>>(isa),
+        ScalarOp::Floor | ScalarOp::Ceil | ScalarOp::Round => {
+            T::Arithmetic::pick::<One<Copied<T>>>(isa)
+        }
+        ScalarOp::Not => T::Arithmetic::pick::<One<NotInteger<T>>>(isa),
+        ScalarOp::And => T::Arithmetic::pick::<Two<And<T>>>(isa),
+        ScalarOp::Or => T::Arithmetic::pick::<Two<Or<T>>>(isa),
+        ScalarOp::Xor => T::Arithmetic::pick::<Two<Xor<T>>>(isa),
+        ScalarOp::ShiftLeft => T::Arithmetic::pick::<Two<ShiftLeft<T>>>(isa),
+        ScalarOp::ShiftRight => T::Arithmetic::pick::<Two<ShiftRight<T>>>(isa),
         _ => return None,
     })
 }
 
 fn float<T: Float>(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
     Some(match op {
-        ScalarOp::Floor => pick::<One<Floor<T>>>(isa),
-        ScalarOp::Ceil => pick::<One<Ceil<T>>>(isa),
-        ScalarOp::Round => pick::<One<Round<T>>>(isa),
-        ScalarOp::Sqrt => pick::<One<Sqrt<T>>>(isa),
-        ScalarOp::Rsqrt => pick::<One<Rsqrt<T>>>(isa),
-        ScalarOp::Exp => pick::<One<Exp<T>>>(isa),
-        ScalarOp::Expm1 => pick::<One<Expm1<T>>>(isa),
-        ScalarOp::Log => pick::<One<Log<T>>>(isa),
-        ScalarOp::Log1p => pick::<One<Log1p<T>>>(isa),
-        ScalarOp::Sin => pick::<One<Sin<T>>>(isa),
-        ScalarOp::Cos => pick::<One<Cos<T>>>(isa),
-        ScalarOp::Tan => pick::<One<Tan<T>>>(isa),
-        ScalarOp::Tanh => pick::<One<Tanh<T>>>(isa),
-        ScalarOp::Erf => pick::<One<Erf<T>>>(isa),
-        ScalarOp::Atan2 => pick::<Two<Atan2<T>>>(isa),
+        ScalarOp::Floor => T::Arithmetic::pick::<One<Floor<T>>>(isa),
+        ScalarOp::Ceil => T::Arithmetic::pick::<One<Ceil<T>>>(isa),
+        ScalarOp::Round => T::Arithmetic::pick::<One<Round<T>>>(isa),
+        ScalarOp::Sqrt => T::Arithmetic::pick::<One<Sqrt<T>>>(isa),
+        ScalarOp::Rsqrt => T::Arithmetic::pick::<One<Rsqrt<T>>>(isa),
+        ScalarOp::Exp => T::Functions::pick::<One<Exp<T>>>(isa),
+        ScalarOp::Expm1 => T::Functions::pick::<One<Expm1<T>>>(isa),
+        ScalarOp::Log => T::Functions::pick::<One<Log<T>>>(isa),
+        ScalarOp::Log1p => T::Functions::pick::<One<Log1p<T>>>(isa),
+        ScalarOp::Sin => T::Functions::pick::<One<Sin<T>>>(isa),
+        ScalarOp::Cos => T::Functions::pick::<One<Cos<T>>>(isa),
+        ScalarOp::Tan => T::Functions::pick::<One<Tan<T>>>(isa),
+        ScalarOp::Tanh => T::Functions::pick::<One<Tanh<T>>>(isa),
+        ScalarOp::Erf => T::Functions::pick::<One<Erf<T>>>(isa),
+        ScalarOp::Atan2 => T::Functions::pick::<Two<Atan2<T>>>(isa),
         _ => return None,
     })
 }

@@ -4,7 +4,7 @@
 //! pairwise, and the pieces too. The shape depends on the length alone, so a result never depends on the threads.
 
 use super::contest::{First, by_position};
-use super::lanes::{Block, BlockFn, CHUNK, Operand, pick};
+use super::lanes::{Block, BlockFn, CHUNK, Operand, Versions};
 use super::number::Number;
 use crate::cpu::isa::Isa;
 use std::marker::PhantomData;
@@ -189,16 +189,16 @@ fn by_value<J: Join>(dtype: DType, isa: Isa) -> Reducer {
         arg: false,
         identity: J::IDENTITY.bits(),
         start: start::<J>,
-        lanes: pick::<Lanes<J>>(isa),
+        lanes: <J::T as Number>::Arithmetic::pick::<Lanes<J>>(isa),
         finish: finish::<J>,
         join: |a, b| {
             let bits = J::join(J::T::from_bits(a.bits), J::T::from_bits(b.bits)).bits();
             Partial { bits, position: -1 }
         },
-        rows: pick::<Rows<J>>(isa),
-        fold: pick::<Fold<J>>(isa),
-        fold_rows: Some(pick::<FoldRows<J>>(isa)),
-        segments: pick::<Segments<J>>(isa),
+        rows: <J::T as Number>::Arithmetic::pick::<Rows<J>>(isa),
+        fold: <J::T as Number>::Arithmetic::pick::<Fold<J>>(isa),
+        fold_rows: Some(<J::T as Number>::Arithmetic::pick::<FoldRows<J>>(isa)),
+        segments: <J::T as Number>::Arithmetic::pick::<Segments<J>>(isa),
     }
 }
 
