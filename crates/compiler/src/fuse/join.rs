@@ -399,15 +399,12 @@ impl Fuser<'_> {
         let walks = target.kind == GroupKind::Map
             && form.covers(&target.dims, 0, outer)
             && target.points() == outer;
-        if walks && (reduced >= 32 || outer <= 4096) {
+        if walks {
             let last = target.dims.len();
             let target = &mut self.groups[group as usize];
             target.insert(last, reduced);
             target.kind = GroupKind::Rows;
             return Ok(());
-        }
-        if walks {
-            return Err(format!("rows of {reduced} are too short to carry more work each"));
         }
         if target.dims.last() == Some(&reduced) && reduced * 4 > limit {
             return Err(format!(
