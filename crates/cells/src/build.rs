@@ -2,7 +2,8 @@
 //! scopes and their drops are decided here, as Rust has them.
 
 use crate::code::{
-    Code, Draft, Entry, GLOBAL, Held, Inst, Meta, Num, Operand, Place, Slot, SlotFacts, Step, Test,
+    Code, Draft, Entry, FnCell, GLOBAL, Held, Inst, Meta, Num, Operand, Place, Restore, Slot,
+    SlotFacts, Step, Test,
 };
 use crate::diagnostic::Diagnostic;
 use crate::exhaustive;
@@ -32,6 +33,8 @@ pub struct Context<'a> {
     pub earlier: &'a dyn Fn(&str) -> Option<u32>,
     /// Some variable of the session or the cell holds references.
     pub references: bool,
+    /// Closures that must capture nothing.
+    pub pointers: &'a [(u64, Span, String)],
 }
 
 /// What building a cell yields.
@@ -99,8 +102,70 @@ fn seal(draft: Draft, cell: u32) -> Code {
         slots: draft.slots.len() as u32,
         args: draft.args,
         captures: draft.captures,
+        restores: restores(&insts),
         insts,
         spans: draft.spans,
+    }
+}
+
+/// Where the values that calls take were moved from, through temporaries: a failed call gives
+/// arrays back to their variables.
+fn restores(insts: &[Inst]) -> HashMap<usize, Vec<Restore>> {
+    let mut sources: HashMap<Slot, Vec<(Vec<u32>, Place)>> = HashMap::new();
+    let mut out = HashMap::new();
+    let origin = |place: &Place, sources: &HashMap<Slot, Vec<(Vec<u32>, Place)>>| match sources
+        .get(&place.slot)
+    {
+        Some(known) if place.steps.is_empty() => known.clone(),
+        _ => vec![(Vec::new(), place.clone())],
+    };
+    for (at, inst) in insts.iter().enumerate() {
+        match inst {
+            Inst::Set { place: to, value: Operand::Move(from) } if to.steps.is_empty() => {
+                let known = origin(from, &sources);
+                sources.insert(to.slot, known);
+            }
+            Inst::Tuple { dest, parts } | Inst::List { dest, parts } => {
+                let mut known = Vec::new();
+                for (index, part) in parts.iter().enumerate() {
+                    let Operand::Move(from) = part else { continue };
+                    for (path, place) in origin(from, &sources) {
+                        let path = std::iter::once(index as u32).chain(path).collect();
+                        known.push((path, place));
+                    }
+                }
+                sources.insert(*dest, known);
+            }
+            Inst::Call { args, .. }
+            | Inst::CallValue { args, .. }
+            | Inst::CallLibrary { args, .. }
+            | Inst::CallSurface { args, .. } => {
+                let args: Vec<&Operand> = args.iter().collect();
+                remember(at, &args, &sources, &origin, &mut out);
+            }
+            Inst::ArrayBinary { left, right, .. } => {
+                remember(at, &[left, right], &sources, &origin, &mut out);
+            }
+            _ => {}
+        }
+    }
+    out
+}
+
+type Sources = HashMap<Slot, Vec<(Vec<u32>, Place)>>;
+
+fn remember(
+    at: usize,
+    args: &[&Operand],
+    sources: &Sources,
+    origin: &dyn Fn(&Place, &Sources) -> Vec<(Vec<u32>, Place)>,
+    out: &mut HashMap<usize, Vec<Restore>>,
+) {
+    for (index, arg) in args.iter().enumerate() {
+        let Operand::Move(from) = arg else { continue };
+        for (path, place) in origin(from, sources) {
+            out.entry(at).or_default().push(Restore { argument: index, path, place });
+        }
     }
 }
 
@@ -128,6 +193,8 @@ struct LoopFrame {
 
 struct Upvar {
     local: LocalId,
+    /// The field of it, when the closure names nothing else of the variable.
+    field: Option<u32>,
     slot: Slot,
 }
 
@@ -158,6 +225,8 @@ struct Builder<'c> {
     ret: Ty,
     is_closure: bool,
     wanted: Option<ClosureKind>,
+    /// Bindings look at what they will move: a guard comes first.
+    peek: bool,
     /// Temporaries of the expression live as long as the `let` that they initialise.
     extend: bool,
     span: Span,
@@ -183,6 +252,7 @@ impl<'c> Builder<'c> {
             is_closure: false,
             wanted: None,
             extend: false,
+            peek: false,
             span: Span::default(),
         }
     }
@@ -318,7 +388,7 @@ impl<'c> Builder<'c> {
         }
         let slot = self.new_slot(ty, Some(facts.name.clone()), facts.mutable, facts.span);
         if facts.owner != self.body {
-            self.upvars.push(Upvar { local, slot });
+            self.upvars.push(Upvar { local, field: None, slot });
         }
         self.map.insert(local, slot);
         slot
@@ -642,6 +712,11 @@ impl<'c> Builder<'c> {
                 self.set(dest, Operand::Const(value));
             }
             Kind::Function(cell) => self.set(dest, Operand::Const(Value::Code(cell.clone()))),
+            Kind::Method(candidate) => {
+                let value = self.method_value(*candidate, &self.ty_of(expr));
+                self.set(dest, Operand::Const(value));
+            }
+            Kind::Try(inner) => self.question_mark(inner, dest)?,
             Kind::Constant(item) => {
                 self.emit(Inst::CallSurface { dest, item, args: Vec::new() });
             }
@@ -712,12 +787,32 @@ impl<'c> Builder<'c> {
             Kind::Repeat(value, count) => {
                 let parts = [&**value, &**count];
                 let mut operands = self.operand_list(&parts, false)?;
+                if let Ty::Closure(closure) = self.ty_of(value)
+                    && closure.facts.get().is_some_and(|facts| !facts.copy && facts.borrows)
+                {
+                    return Err(Diagnostic::check(
+                        "E0277",
+                        value.span,
+                        "the closure cannot be cloned: it holds a mutable reference",
+                    ));
+                }
                 let count = operands.pop().expect("two operands");
                 let value = operands.pop().expect("two operands");
                 self.span = expr.span;
                 self.emit(Inst::Repeat { dest, value, count });
             }
             Kind::Range { start, end, inclusive } => {
+                if let Ty::Named(_, bounds) = self.ty_of(expr)
+                    && bounds.first().is_some_and(|bound| {
+                        !matches!(bound, Ty::Int(_) | Ty::Char)
+                            && self.context.infer.var_kind(bound) != Some(crate::ty::VarKind::Int)
+                    })
+                {
+                    return Err(Diagnostic::unsupported(
+                        expr.span,
+                        "ranges of anything but integers",
+                    ));
+                }
                 let start = start.as_deref().map(|start| self.settled(start)).transpose()?;
                 let end = end.as_deref().map(|end| self.operand(end)).transpose()?;
                 self.emit(Inst::Range { dest, start, end, inclusive: *inclusive });
@@ -807,13 +902,13 @@ impl<'c> Builder<'c> {
         if kind.holds(*value) {
             return Ok(());
         }
-        Err(Diagnostic::check("", expr.span, format!("literal out of range for `{}`", kind.name()))
-            .note(format!(
-                "the literal `{value}` does not fit into the type `{}` whose range is `{}..={}`",
-                kind.name(),
-                kind.min(),
-                kind.max()
-            )))
+        let words = format!("literal out of range for `{}`", kind.name());
+        Err(Diagnostic::check("overflowing_literals", expr.span, words).note(format!(
+            "the literal `{value}` does not fit into the type `{}` whose range is `{}..={}`",
+            kind.name(),
+            kind.min(),
+            kind.max()
+        )))
     }
 
     /// The value as an operand: a place is copied or moved from, anything else is a temporary.
@@ -886,7 +981,12 @@ impl<'c> Builder<'c> {
     fn operand_list(&mut self, parts: &[&Expr], extend: bool) -> Built<Vec<Operand>> {
         let mut out = Vec::with_capacity(parts.len());
         for (index, part) in parts.iter().enumerate() {
-            let quiet = parts[index + 1..].iter().all(|later| is_quiet(later));
+            let rest = &parts[index + 1..];
+            let quiet = if self.ty_of(part).is_copy() {
+                rest.iter().all(|later| is_quiet(later))
+            } else {
+                rest.iter().all(|later| is_still(later))
+            };
             if extend && matches!(part.kind, Kind::Borrow(..) | Kind::Tuple(_) | Kind::List(_)) {
                 let dest = self.temp(self.ty_of(part), true);
                 self.extend = true;
@@ -1045,7 +1145,11 @@ impl<'c> Builder<'c> {
         let place = if is_place(inner) {
             self.place(inner)?
         } else {
-            let slot = self.temp(self.ty_of(inner), extend);
+            let slot = if is_promoted(inner) {
+                self.new_slot(self.ty_of(inner), None, false, span)
+            } else {
+                self.temp(self.ty_of(inner), extend)
+            };
             self.extend = extend;
             self.into(inner, slot)?;
             self.extend = false;
@@ -1078,6 +1182,8 @@ impl<'c> Builder<'c> {
             self.patch(&[over]);
             return Ok(());
         }
+        let result = dest;
+        let dest = self.new_slot(Ty::Bool, None, true, left.span);
         self.into(left, dest)?;
         let condition = Operand::Copy(Place::slot(dest));
         let skip = self.emit(Inst::Unless { condition, target: 0 });
@@ -1094,6 +1200,7 @@ impl<'c> Builder<'c> {
             self.close();
             self.patch(&[skip]);
         }
+        self.set(result, Operand::Copy(Place::slot(dest)));
         Ok(())
     }
 
@@ -1136,7 +1243,9 @@ impl<'c> Builder<'c> {
         if arrays && !op.is_comparison() {
             let left = match done {
                 Some((operand, _)) => operand,
-                None if is_quiet(right) => self.operand(first)?,
+                None if is_still(right) || (left_ty.is_copy() && is_quiet(right)) => {
+                    self.operand(first)?
+                }
                 None => self.settled(first)?,
             };
             let right = self.operand(right)?;
@@ -1225,6 +1334,9 @@ impl<'c> Builder<'c> {
 
     fn compound(&mut self, op: BinaryOp, place: &Expr, value: &Expr, span: Span) -> Built<()> {
         let num = Num::of(&self.ty_of(place));
+        if self.ty_of(place).is_named("Array") {
+            return self.compound_array(op, place, value, span);
+        }
         let right = if num == Num::Other { self.operand(value)? } else { self.scalar(value)? };
         let target = self.place(place)?;
         let captured = self.upvars.iter().any(|upvar| upvar.slot == target.slot);
@@ -1249,6 +1361,30 @@ impl<'c> Builder<'c> {
         };
         self.emit(Inst::Binary { dest: result, op, num, left, right });
         self.emit(Inst::Set { place: target, value: Operand::Move(Place::slot(result)) });
+        Ok(())
+    }
+
+    /// `x += y` of arrays: a new array, then the old one ends.
+    fn compound_array(
+        &mut self,
+        op: BinaryOp,
+        place: &Expr,
+        value: &Expr,
+        span: Span,
+    ) -> Built<()> {
+        let right = self.settled(value)?;
+        let target = self.place(place)?;
+        let reference = self.temp(Ty::Ref(true, Arc::new(Ty::array())), false);
+        self.span = span;
+        self.emit(Inst::Ref { dest: reference, place: target.clone(), mutable: true });
+        let result = self.temp(Ty::array(), false);
+        let left = Operand::Copy(Place::slot(reference));
+        self.emit(Inst::ArrayBinary { dest: result, op, left, right });
+        self.emit(Inst::Set {
+            place: Place::slot(reference).step(Step::Deref),
+            value: Operand::Move(Place::slot(result)),
+        });
+        self.name_place(place, target);
         Ok(())
     }
 
@@ -1318,16 +1454,24 @@ impl<'c> Builder<'c> {
             self.span = arm.pattern.span;
             self.test(&arm.pattern, place.clone(), &mut fails)?;
             self.open(ScopeKind::Block);
-            if arm.guard.is_some() && self.binds_by_move(&arm.pattern) {
-                return Err(Diagnostic::unsupported(
-                    arm.pattern.span,
-                    "a guard on a pattern that moves",
-                ));
-            }
+            let moves = arm.guard.is_some() && self.binds_by_move(&arm.pattern);
+            // A guard only looks at what the arm will move.
+            self.peek = moves;
             self.bind(&arm.pattern, place.clone())?;
+            self.peek = false;
             let mut guard_fails = Vec::new();
             if let Some(guard) = &arm.guard {
                 self.condition(guard, &mut guard_fails)?;
+            }
+            if moves {
+                let mut names = Vec::new();
+                pattern_locals(&arm.pattern, &mut names);
+                for name in names {
+                    let slot = self.slot_of(name);
+                    self.emit(Inst::Drop(slot));
+                }
+                self.span = arm.pattern.span;
+                self.bind(&arm.pattern, place.clone())?;
             }
             self.open(ScopeKind::Statement);
             self.into(&arm.body, dest)?;
@@ -1495,7 +1639,7 @@ impl<'c> Builder<'c> {
         let slot = self.declare(local);
         let ty = self.ty(&pattern.ty);
         match by {
-            Binding::Value if ty.is_copy() => self.set(slot, Operand::Copy(place)),
+            Binding::Value if ty.is_copy() || self.peek => self.set(slot, Operand::Copy(place)),
             Binding::Value => {
                 if place.steps.contains(&Step::Deref) {
                     return Err(Diagnostic::check(
@@ -1705,6 +1849,65 @@ impl<'c> Builder<'c> {
         Ok(())
     }
 
+    /// `f64::max` as a function of its own.
+    fn method_value(&self, candidate: Candidate, ty: &Ty) -> Value {
+        let (id, sig) = match ty {
+            Ty::FnItem(id, sig) => (*id, sig),
+            Ty::FnPtr(sig) => (0, sig),
+            _ => unreachable!("methods as values are functions"),
+        };
+        let count = sig.params.len() as u32;
+        let args: Vec<Operand> = (0..count).map(|slot| Operand::Move(Place::slot(slot))).collect();
+        let call = match candidate {
+            Candidate::Item(item) => Inst::CallSurface { dest: count, item, args },
+            Candidate::Row(row) => {
+                let meta = Meta { args: sig.params.clone(), ret: sig.ret.clone() };
+                Inst::CallLibrary { dest: count, row, args, meta: Arc::new(meta) }
+            }
+        };
+        let insts = vec![call, Inst::Return(Operand::Move(Place::slot(count)))];
+        let spans = vec![self.span; insts.len()];
+        let code = Code {
+            name: candidate.name().into(),
+            cell: self.context.cell,
+            slots: count + 1,
+            args: count,
+            captures: 0,
+            insts,
+            spans,
+            restores: HashMap::new(),
+        };
+        let cell = FnCell {
+            id,
+            name: candidate.name().into(),
+            sig: sig.clone(),
+            code: std::sync::OnceLock::from(Arc::new(code)),
+            source: String::new(),
+        };
+        Value::Code(Arc::new(cell))
+    }
+
+    fn question_mark(&mut self, inner: &Expr, dest: Slot) -> Built<()> {
+        let span = self.span;
+        let ty = self.ty_of(inner);
+        let place = self.scrutinee(inner)?;
+        self.span = span;
+        let none = self.emit(Inst::Test { place: place.clone(), test: Test::Some, otherwise: 0 });
+        let content = place.step(Step::Child(0));
+        let copy = matches!(&ty, Ty::Named(_, arguments) if arguments[0].is_copy());
+        let value = if copy { Operand::Copy(content) } else { Operand::Move(content) };
+        self.set(dest, value);
+        let over = self.emit(Inst::Jump(0));
+        self.patch(&[none]);
+        let ret = self.ret.clone();
+        let result = self.new_slot(ret, None, true, span);
+        self.set(result, Operand::Const(Value::none()));
+        self.leave(0);
+        self.emit(Inst::Return(Operand::Move(Place::slot(result))));
+        self.patch(&[over]);
+        Ok(())
+    }
+
     fn closure(&mut self, closure: &Closure, ty: &Ty, dest: Slot) -> Built<()> {
         let Ty::Closure(closure_ty) = ty else { unreachable!("closures have closure types") };
         let mut inner = Builder::new(self.context, closure.body_id, "closure");
@@ -1714,16 +1917,21 @@ impl<'c> Builder<'c> {
         inner.ret = self.ty(&closure_ty.sig.ret);
         inner.function(&closure.params, &closure.body)?;
         self.next_global = inner.next_global;
+        capture_parts(&mut inner);
         let modes = capture_modes(&inner, closure.by_move);
         let kind = closure_kind(&inner);
         // `seal` wants captures right behind the arguments.
         place_captures(&mut inner, &modes);
         let mut facts = ClosureFacts { kind, borrows: false, copy: true, drops: false };
         let mut captures = Vec::new();
-        for (upvar, mode) in inner.upvars.iter().map(|upvar| upvar.local).zip(&modes) {
-            let slot = self.slot_of(upvar);
-            let ty = self.ty(&self.context.locals[upvar as usize].ty);
-            let place = Place::slot(slot);
+        for (upvar, mode) in inner.upvars.iter().zip(&modes) {
+            let slot = self.slot_of(upvar.local);
+            let mut ty = self.ty(&self.context.locals[upvar.local as usize].ty);
+            let mut place = Place::slot(slot);
+            if let (Some(field), Ty::Tuple(parts)) = (upvar.field, &ty) {
+                place = place.step(Step::Child(field));
+                ty = parts[field as usize].clone();
+            }
             self.span = closure.head;
             match mode {
                 Capture::Value => {
@@ -1757,6 +1965,14 @@ impl<'c> Builder<'c> {
                 }
             }
         }
+        let pointer = self.context.pointers.iter().find(|(id, ..)| *id == closure_ty.id);
+        if let Some((_, span, words)) = pointer
+            && !inner.upvars.is_empty()
+        {
+            return Err(Diagnostic::check("E0308", *span, "mismatched types")
+                .label(words.clone())
+                .note("closures can only be coerced to `fn` types if they do not capture any variables"));
+        }
         let _ = closure_ty.facts.set(facts);
         if let Some(wanted) = closure.wanted
             && kind > wanted
@@ -1774,9 +1990,14 @@ impl<'c> Builder<'c> {
     fn call(&mut self, expr: &Expr, callee: &Callee, args: &[Expr], dest: Slot) -> Built<()> {
         match callee {
             Callee::Function(cell) => {
-                let args = self.operands(args, false)?;
+                let operands = self.operands(args, false)?;
+                for (arg, param) in args.iter().zip(&cell.sig.params) {
+                    if matches!(param, Ty::Named(name, _) if name.starts_with("impl ")) {
+                        closure_fits(&self.ty_of(arg), crate::check::kind_of(param), arg.span)?;
+                    }
+                }
                 self.span = expr.span;
-                self.emit(Inst::Call { dest, function: cell.clone(), args });
+                self.emit(Inst::Call { dest, function: cell.clone(), args: operands });
             }
             Callee::Value(callee) => self.call_value(expr, callee, args, dest)?,
             Callee::Surface(item, types) => {
@@ -1789,6 +2010,14 @@ impl<'c> Builder<'c> {
                     operands.insert(at + index, Operand::Const(value));
                 }
                 self.span = expr.span;
+                if let [function, given] = args
+                    && let Ty::Named("Jit", arguments) = self.ty_of(function).peeled()
+                    && let Ty::Const(want) = arguments[0]
+                    && self.ty_of(given).is_named("Vec")
+                    && let Some(Operand::Move(list) | Operand::Copy(list)) = operands.get(1)
+                {
+                    self.emit(Inst::Count { list: list.clone(), want: want as usize });
+                }
                 self.emit(Inst::CallSurface { dest, item, args: operands });
             }
             Callee::Library(row) => {
@@ -1833,6 +2062,15 @@ impl<'c> Builder<'c> {
         {
             let place = self.place(inner)?;
             let mut operands = self.operands(rest, false)?;
+            for (operand, arg) in operands.iter_mut().zip(rest) {
+                if let Operand::Copy(own) | Operand::Move(own) = operand
+                    && own.slot == place.slot
+                {
+                    let kept = self.temp(self.ty_of(arg), false);
+                    self.set(kept, operand.clone());
+                    *operand = Operand::Move(Place::slot(kept));
+                }
+            }
             let slot = self.temp(self.ty_of(first), false);
             self.span = first.span;
             self.emit(Inst::Ref { dest: slot, place, mutable: true });
@@ -1861,21 +2099,7 @@ impl<'c> Builder<'c> {
                         }
                     }
                     Bound::Callable(wanted, _) => {
-                        if let Ty::Closure(closure) = &ty
-                            && let Some(facts) = closure.facts.get()
-                            && facts.kind > *wanted
-                        {
-                            return Err(Diagnostic::check(
-                                "E0525",
-                                arg.span,
-                                format!(
-                                    "expected a closure that implements the `{}` trait, but this \
-                                     closure only implements `{}`",
-                                    wanted.name(),
-                                    facts.kind.name()
-                                ),
-                            ));
-                        }
+                        closure_fits(&ty, *wanted, arg.span)?;
                     }
                     Bound::Trait(..) => {}
                 }
@@ -1888,6 +2112,7 @@ impl<'c> Builder<'c> {
         let ty = self.ty_of(callee);
         let kind = match &ty {
             Ty::Closure(closure) => closure.facts.get().map_or(ClosureKind::Fn, |facts| facts.kind),
+            Ty::Named(name, _) if name.starts_with("impl ") => crate::check::kind_of(&ty),
             _ => ClosureKind::Fn,
         };
         let direct = matches!(ty, Ty::Ref(..) | Ty::FnItem(..) | Ty::FnPtr(_));
@@ -1987,6 +2212,26 @@ impl<'c> Builder<'c> {
     }
 }
 
+/// A closure passed where a trait is wanted must be callable that way.
+fn closure_fits(ty: &Ty, wanted: ClosureKind, span: Span) -> Built<()> {
+    if let Ty::Closure(closure) = ty
+        && let Some(facts) = closure.facts.get()
+        && facts.kind > wanted
+    {
+        return Err(Diagnostic::check(
+            "E0525",
+            span,
+            format!(
+                "expected a closure that implements the `{}` trait, but this closure only \
+                 implements `{}`",
+                wanted.name(),
+                facts.kind.name()
+            ),
+        ));
+    }
+    Ok(())
+}
+
 /// Slices and strings are only handled behind references.
 fn is_unsized(ty: &Ty) -> bool {
     matches!(ty, Ty::Slice(_) | Ty::Str)
@@ -2004,11 +2249,39 @@ fn is_place(expr: &Expr) -> bool {
 /// Evaluating it changes nothing and reads no place late.
 fn is_quiet(expr: &Expr) -> bool {
     match &expr.kind {
-        Kind::Literal(_) | Kind::Local(_) | Kind::Function(_) | Kind::Constant(_) => true,
+        Kind::Literal(_)
+        | Kind::Local(_)
+        | Kind::Function(_)
+        | Kind::Method(_)
+        | Kind::Constant(_) => true,
         Kind::Borrow(_, inner) | Kind::Deref(inner) | Kind::Field(inner, _) => is_quiet(inner),
         Kind::Tuple(parts) | Kind::List(parts) => parts.iter().all(is_quiet),
         Kind::Range { start, end, .. } => {
             start.as_deref().is_none_or(is_quiet) && end.as_deref().is_none_or(is_quiet)
+        }
+        _ => false,
+    }
+}
+
+/// `&5` is a reference to a constant, which lives for ever.
+fn is_promoted(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) => true,
+        Kind::Negate(inner) => is_promoted(inner),
+        Kind::Tuple(parts) => parts.iter().all(is_promoted),
+        Kind::List(parts) => matches!(expr.ty, Ty::Array(..)) && parts.iter().all(is_promoted),
+        Kind::Borrow(false, inner) => is_promoted(inner),
+        _ => false,
+    }
+}
+
+/// Evaluating it names no place at all.
+fn is_still(expr: &Expr) -> bool {
+    match &expr.kind {
+        Kind::Literal(_) | Kind::Function(_) | Kind::Method(_) | Kind::Constant(_) => true,
+        Kind::Tuple(parts) | Kind::List(parts) => parts.iter().all(is_still),
+        Kind::Range { start, end, .. } => {
+            start.as_deref().is_none_or(is_still) && end.as_deref().is_none_or(is_still)
         }
         _ => false,
     }
@@ -2076,6 +2349,56 @@ fn uses_of(builder: &Builder<'_>, slot: Slot) -> Uses {
         });
     }
     uses
+}
+
+/// A closure that names only fields of a tuple captures those, each by itself.
+fn capture_parts(builder: &mut Builder<'_>) {
+    let mut upvars = Vec::new();
+    for upvar in std::mem::take(&mut builder.upvars) {
+        let ty = builder.slots[upvar.slot as usize].ty.clone();
+        let Ty::Tuple(parts) = &ty else {
+            upvars.push(upvar);
+            continue;
+        };
+        let mut fields: Option<Vec<u32>> = Some(Vec::new());
+        for inst in &builder.insts {
+            flow::visit_places(inst, &mut |place, _| {
+                if place.slot != upvar.slot {
+                    return;
+                }
+                match (place.steps.first(), &mut fields) {
+                    (Some(Step::Child(field)), Some(known)) if !known.contains(field) => {
+                        known.push(*field);
+                    }
+                    (Some(Step::Child(_)), _) => {}
+                    _ => fields = None,
+                }
+            });
+        }
+        let Some(fields) = fields.filter(|fields| !fields.is_empty()) else {
+            upvars.push(upvar);
+            continue;
+        };
+        for field in fields {
+            let facts = SlotFacts {
+                ty: parts[field as usize].clone(),
+                ..builder.slots[upvar.slot as usize].clone()
+            };
+            builder.slots.push(facts);
+            let slot = builder.slots.len() as Slot - 1;
+            for inst in &mut builder.insts {
+                flow::places_mut(inst, &mut |place| {
+                    if place.slot == upvar.slot && place.steps.first() == Some(&Step::Child(field))
+                    {
+                        place.slot = slot;
+                        place.steps.remove(0);
+                    }
+                });
+            }
+            upvars.push(Upvar { local: upvar.local, field: Some(field), slot });
+        }
+    }
+    builder.upvars = upvars;
 }
 
 fn capture_modes(builder: &Builder<'_>, by_move: bool) -> Vec<Capture> {

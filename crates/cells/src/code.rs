@@ -267,6 +267,11 @@ pub enum Inst {
         equal: bool,
         text: Option<Operand>,
     },
+    /// A list of another length is no argument list for the function.
+    Count {
+        list: Place,
+        want: usize,
+    },
     /// The end of a life.
     Drop(Slot),
     /// Names what the place holds for the tables.
@@ -295,6 +300,16 @@ pub struct Code {
     pub captures: u32,
     pub insts: Vec<Inst>,
     pub spans: Vec<Span>,
+    /// Per call: where the arrays that it takes came from.
+    pub restores: std::collections::HashMap<usize, Vec<Restore>>,
+}
+
+/// A part of a call's argument, and the place that it was moved from.
+#[derive(Clone, Debug)]
+pub struct Restore {
+    pub argument: usize,
+    pub path: Vec<u32>,
+    pub place: Place,
 }
 
 impl fmt::Debug for Code {

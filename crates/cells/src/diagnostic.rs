@@ -110,7 +110,7 @@ impl Diagnostic {
 /// labels, notes and help.
 pub fn render(diagnostic: &Diagnostic, source: &str, cell: u32) -> String {
     let heading = match diagnostic.code {
-        "" => format!("error: {}", diagnostic.message),
+        code if !code.starts_with('E') => format!("error: {}", diagnostic.message),
         code => format!("error[{code}]: {}", diagnostic.message),
     };
     let mut marks = vec![Mark { span: diagnostic.span, text: &diagnostic.label, caret: '^' }];
@@ -150,8 +150,11 @@ struct Mark<'a> {
 const WIDEST_LINE: usize = 160;
 
 fn snippet(source: &str, cell: u32, marks: &[Mark<'_>]) -> String {
-    let Some(first) = marks.first() else { return String::new() };
-    let mut lines: Vec<u32> = marks.iter().map(|mark| mark.span.line).collect();
+    let Some(first) = marks.first().filter(|mark| mark.span.line > 0) else {
+        return String::new();
+    };
+    let mut lines: Vec<u32> =
+        marks.iter().map(|mark| mark.span.line).filter(|line| *line > 0).collect();
     lines.sort_unstable();
     lines.dedup();
     let width = lines.last().map_or(1, |line| line.to_string().len());

@@ -127,7 +127,9 @@ pub fn visit_places(inst: &Inst, see: &mut dyn FnMut(&Place, Access)) {
             text.iter().for_each(|one| operand(one, see));
         }
         Inst::Drop(slot) => see(&Place::slot(*slot), Access::Drop),
-        Inst::Bound { place, .. } | Inst::Look(place) => see(place, Access::Look),
+        Inst::Bound { place, .. } | Inst::Look(place) | Inst::Count { list: place, .. } => {
+            see(place, Access::Look);
+        }
         Inst::Return(value) => operand(value, see),
     }
     if let Some(dest) = dest {
@@ -154,6 +156,16 @@ pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
             place.steps.insert(0, Step::Deref);
         }
     };
+    parts_mut(inst, &place, &slot);
+}
+
+/// Every place of the instruction, to be changed.
+pub fn places_mut(inst: &mut Inst, change: &mut dyn FnMut(&mut Place)) {
+    let change = std::cell::RefCell::new(change);
+    parts_mut(inst, &|place| (change.borrow_mut())(place), &|_| {});
+}
+
+fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slot)) {
     let operand = |operand: &mut Operand| match operand {
         Operand::Copy(own) | Operand::Move(own) => place(own),
         Operand::Const(_) => {}
@@ -234,7 +246,9 @@ pub fn rename(inst: &mut Inst, renumber: &[Slot], behind: &[bool]) {
             text.iter_mut().for_each(operand);
         }
         Inst::Drop(own) | Inst::Static { slot: own, .. } => slot(own),
-        Inst::Bound { place: own, .. } | Inst::Look(own) => place(own),
+        Inst::Bound { place: own, .. } | Inst::Look(own) | Inst::Count { list: own, .. } => {
+            place(own);
+        }
         Inst::Return(value) => operand(value),
     }
 }
@@ -647,6 +661,9 @@ impl<'d> Flow<'d> {
         let facts = self.facts[var];
         let span = self.draft.spans[at];
         if let Some(reference) = self.shared_step(place) {
+            if self.steps_through_vec(place) {
+                return self.judge_borrow(at, place);
+            }
             let name = self.place_text(place);
             return Some(
                 Diagnostic::check(
@@ -999,6 +1016,7 @@ impl<'d> Flow<'d> {
                 graph[from].push(to);
             }
         };
+        let referents = self.referents();
         for inst in &self.draft.insts {
             let mut sources = Vec::new();
             let mut dests = Vec::new();
@@ -1017,9 +1035,19 @@ impl<'d> Flow<'d> {
                     _ => {}
                 }
             });
+            let by_content = gives_content(inst);
             for from in &sources {
                 for to in &dests {
-                    edge(*from, *to);
+                    if by_content && matches!(self.facts[*from].ty, Ty::Ref(..)) {
+                        // What comes out was inside: it does not borrow the container.
+                        for inner in reach(&referents, *from) {
+                            if inner != *from {
+                                edge(inner, *to);
+                            }
+                        }
+                    } else {
+                        edge(*from, *to);
+                    }
                 }
             }
             let calls = matches!(
@@ -1043,6 +1071,17 @@ impl<'d> Flow<'d> {
             }
         }
         graph
+    }
+
+    /// Which variables each reference may refer to.
+    fn referents(&self) -> Vec<Vec<usize>> {
+        let mut referents = self.owners();
+        for inst in &self.draft.insts {
+            if let Inst::Ref { dest, place, .. } | Inst::SliceOf { dest, place, .. } = inst {
+                referents[self.var(*dest)].push(self.var(place.slot));
+            }
+        }
+        referents
     }
 
     /// Which variables each mutable reference may refer to.
@@ -1170,7 +1209,8 @@ impl<'d> Flow<'d> {
             // A shared reference that is copied or reborrowed leaves what is behind it alone.
             let through_shared = self.behind_shared(&loan.place, place);
             if harmful && !through_shared {
-                found = Some(access);
+                let indexed = access == Access::Write && self.steps_through_vec(place);
+                found = Some(if indexed { Access::BorrowMut } else { access });
             }
         });
         found
@@ -1529,6 +1569,20 @@ fn reach(graph: &[Vec<usize>], from: usize) -> HashSet<usize> {
         }
     }
     seen
+}
+
+/// The call's result holds what was inside of its arguments, not references to them.
+fn gives_content(inst: &Inst) -> bool {
+    let Inst::CallLibrary { row, .. } = inst else { return false };
+    fn refers(ty: &Ty) -> bool {
+        match ty {
+            Ty::Ref(..) => true,
+            Ty::Named("Iter", _) => true,
+            Ty::Named(_, parts) | Ty::Tuple(parts) => parts.iter().any(refers),
+            _ => false,
+        }
+    }
+    !refers(&row.signature().ret)
 }
 
 /// The fields up to the first step that leaves the variable itself.

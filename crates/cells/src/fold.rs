@@ -24,7 +24,7 @@ pub fn fold(expr: &Expr, infer: &Infer) -> Result<Option<Value>, Box<Diagnostic>
                 && !kind.holds(*value)
             {
                 return Err(Diagnostic::check(
-                    "",
+                    "overflowing_literals",
                     expr.span,
                     format!("literal out of range for `{}`", kind.name()),
                 ));

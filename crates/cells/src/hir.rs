@@ -40,6 +40,8 @@ pub enum Kind {
     Literal(Value),
     Local(LocalId),
     Function(Arc<FnCell>),
+    /// `f64::max` as a value.
+    Method(crate::library::Candidate),
     Constant(&'static Item),
     Not(Box<Expr>),
     Negate(Box<Expr>),
@@ -93,6 +95,8 @@ pub enum Kind {
     Break(LoopId, Option<Box<Expr>>),
     Continue(LoopId),
     Return(Option<Box<Expr>>),
+    /// `value?` of an `Option`.
+    Try(Box<Expr>),
     Closure(Box<Closure>),
     Call(Callee, Vec<Expr>),
     Cast(Box<Expr>),
@@ -367,6 +371,8 @@ pub struct Function {
 /// The whole cell, checked but for flow.
 #[derive(Debug)]
 pub struct Tree {
+    /// Closures that must capture nothing: they stand where a function pointer is wanted.
+    pub pointers: Vec<(u64, Span, String)>,
     pub locals: Vec<Local>,
     pub functions: Vec<Function>,
     pub body: Block,

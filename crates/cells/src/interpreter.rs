@@ -120,12 +120,7 @@ impl Interpreter {
         std::thread::scope(|scope| {
             let builder = std::thread::Builder::new().stack_size(DEEP_STACK);
             match builder.spawn_scoped(scope, || self.prepare_here(text, cell)) {
-                Ok(thread) => thread.join().unwrap_or_else(|_| {
-                    Err(Diagnostic::unsupported(
-                        Default::default(),
-                        "this cell: its check ended in a fault of vramlab",
-                    ))
-                }),
+                Ok(thread) => thread.join().expect("`prepare_here` catches panics"),
                 Err(error) => Err(Diagnostic::unsupported(
                     Default::default(),
                     format!("a cell this deep: no stack for it ({error})"),
@@ -135,7 +130,13 @@ impl Interpreter {
     }
 
     fn prepare_here(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
-        let prepared = self.prepare_parsed(text, cell);
+        let checked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            self.prepare_parsed(text, cell)
+        }));
+        let prepared = checked.unwrap_or_else(|_| {
+            let what = "this cell: its check ended in a fault of vramlab";
+            Err(Diagnostic::unsupported(Default::default(), what))
+        });
         // Spans of this text are not asked for any more; the table of them would only grow.
         proc_macro2::extra::invalidate_current_thread_spans();
         prepared
@@ -171,7 +172,7 @@ impl Interpreter {
             || tree
                 .locals
                 .iter()
-                .any(|local| local.global.is_some() && infer.resolve(&local.ty).holds_references());
+                .any(|local| local.global.is_some() && may_borrow(&infer.resolve(&local.ty)));
         let context = Context {
             infer,
             locals: &tree.locals,
@@ -179,6 +180,7 @@ impl Interpreter {
             held: &held,
             earlier: &earlier,
             references,
+            pointers: &tree.pointers,
         };
         let first = tree
             .locals
@@ -192,7 +194,7 @@ impl Interpreter {
     }
 
     fn has_references(&self) -> bool {
-        self.variables.values().any(|binding| binding.ty.holds_references())
+        self.variables.values().any(|binding| may_borrow(&binding.ty))
     }
 
     /// Runs a prepared cell. Statements that completed stay, whatever comes after them.
@@ -478,6 +480,11 @@ fn shown(
         vm.to_dyn(value)?
     };
     Ok(Some(Shown { value, ty: ty.to_string(), text, is_variable: prepared.tail_variable }))
+}
+
+/// Values of the type may refer to variables; what transforms return may not.
+fn may_borrow(ty: &Ty) -> bool {
+    ty.holds_references() && !ty.is_named("Box")
 }
 
 /// The cell's top-level bindings; of several under one name the last one counts, and the others

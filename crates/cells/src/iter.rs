@@ -60,13 +60,13 @@ impl Iter {
         Iter::Owned(values.into_iter().collect())
     }
 
-    pub fn range(range: &RangeValue, chars: bool) -> Iter {
+    pub fn range(range: &RangeValue) -> Iter {
         let last = match (range.end, range.inclusive) {
             (Some(end), true) => end,
             (Some(end), false) => end - 1,
             (None, _) => i128::MAX,
         };
-        Iter::Range { next: range.start.unwrap_or(0), last, chars }
+        Iter::Range { next: range.start.unwrap_or(0), last, chars: range.chars }
     }
 
     pub fn copy_with(&self, copy: &dyn Fn(&Value) -> Value) -> Iter {
@@ -322,7 +322,8 @@ impl Iter {
     }
 }
 
-fn number(value: i128, chars: bool) -> Value {
+/// A number of a range, or the character that it stands for.
+pub fn number(value: i128, chars: bool) -> Value {
     if chars {
         return Value::Char(char::from_u32(value as u32).unwrap_or(char::REPLACEMENT_CHARACTER));
     }

@@ -76,6 +76,14 @@ pub fn value(
             let parts = parts(vm, std::slice::from_ref(&**inner), |_| inner_ty.clone(), layout)?;
             format::sequence(out, "Some(", ")", &parts, alternate);
         }
+        (Value::Range(range), _) if range.chars => {
+            let bound = |bound: Option<i128>| match bound {
+                Some(bound) => format!("{:?}", char::from_u32(bound as u32).unwrap_or('?')),
+                None => String::new(),
+            };
+            let dots = if range.inclusive { "..=" } else { ".." };
+            out.push_str(&format!("{}{dots}{}", bound(range.start), bound(range.end)));
+        }
         (Value::Range(range), _) => out.push_str(&range.to_string()),
         (Value::Record(record), _) => out.push_str(&record_text(vm, record, layout)?),
         (Value::Function(function), _) => out.push_str(&format!("{function:?}")),

@@ -302,7 +302,7 @@ impl Ty {
     pub fn holds_references(&self) -> bool {
         match self {
             Ty::Ref(..) => true,
-            Ty::Named("Iter", _) => true,
+            Ty::Named("Iter", _) | Ty::DynFn(_) => true,
             Ty::Tuple(parts) | Ty::Named(_, parts) => parts.iter().any(Ty::holds_references),
             Ty::Array(element, _) | Ty::Slice(element) => element.holds_references(),
             Ty::Closure(closure) => closure.facts.get().is_some_and(|facts| facts.borrows),
@@ -394,6 +394,12 @@ impl fmt::Display for Ty {
             Ty::Ref(false, to) => write!(f, "&{to}"),
             Ty::Ref(true, to) => write!(f, "&mut {to}"),
             Ty::Named("Iter", arguments) => write!(f, "impl Iterator<Item = {}>", arguments[0]),
+            Ty::Named(name @ ("impl Fn" | "impl FnMut" | "impl FnOnce"), arguments) => {
+                match &arguments[0] {
+                    Ty::DynFn(sig) => write!(f, "{name}{sig}"),
+                    other => write!(f, "{other}"),
+                }
+            }
             Ty::Named(name, arguments) => {
                 f.write_str(name)?;
                 if arguments.is_empty() {

@@ -46,6 +46,8 @@ pub struct RangeValue {
     pub start: Option<i128>,
     pub end: Option<i128>,
     pub inclusive: bool,
+    /// Of characters, by their numbers.
+    pub chars: bool,
 }
 
 /// A place on the stack: an absolute slot and the children to follow from it.
@@ -151,7 +153,7 @@ impl Value {
             Dyn::Tuple(values) if values.is_empty() => Value::Unit,
             Dyn::Tuple(values) => Value::Tuple(values.into_iter().map(Value::from_dyn).collect()),
             Dyn::Range { start, end, inclusive } => {
-                Value::Range(Box::new(RangeValue { start, end, inclusive }))
+                Value::Range(Box::new(RangeValue { start, end, inclusive, chars: false }))
             }
             Dyn::Option(value) => {
                 Value::Option(value.map(|value| Box::new(Value::from_dyn(*value))))

@@ -31,8 +31,11 @@ struct Frame {
     /// The closure whose captured values lie in this frame meanwhile.
     closure: Option<Ref>,
     /// Where the arguments were moved from: a failed call gives them back.
-    origins: Vec<Option<Ref>>,
+    origins: Origins,
 }
+
+/// Which part of which argument came from which place.
+type Origins = Vec<(usize, Vec<u32>, Ref)>;
 
 /// A run in progress.
 pub struct Vm<'h> {
@@ -164,18 +167,11 @@ impl<'h> Vm<'h> {
         while self.frames.len() > floor {
             let frame = self.frames.pop().expect("longer than the floor");
             self.restore_captures(&frame);
-            for (index, origin) in frame.origins.iter().enumerate() {
-                let Some(origin) = origin else { continue };
-                let value = self.stack[frame.base + index].take();
-                if value.is_gone() {
-                    continue;
-                }
-                if let Ok(place) = self.at_mut(origin)
-                    && place.is_gone()
-                {
-                    *place = value;
-                }
-            }
+            let arguments: Vec<Value> = (0..frame.code.args as usize)
+                .map(|index| self.stack[frame.base + index].take())
+                .collect();
+            let rescued = self.rescue(&arguments, &frame.origins);
+            self.give_back(rescued);
             if self.frames.len() > floor {
                 self.stack.truncate(frame.base);
             }
@@ -323,9 +319,9 @@ impl<'h> Vm<'h> {
                 self.put(*dest, base, Value::some(value));
             }
             Inst::Range { dest, start, end, inclusive } => {
-                let start = self.bound(start.as_ref(), base)?;
-                let end = self.bound(end.as_ref(), base)?;
-                let range = RangeValue { start, end, inclusive: *inclusive };
+                let (start, a) = self.bound(start.as_ref(), base)?;
+                let (end, b) = self.bound(end.as_ref(), base)?;
+                let range = RangeValue { start, end, inclusive: *inclusive, chars: a || b };
                 self.put(*dest, base, Value::Range(Box::new(range)));
             }
             Inst::Repeat { dest, value, count } => {
@@ -349,19 +345,28 @@ impl<'h> Vm<'h> {
             }
             Inst::Member { dest, place, name } => {
                 let value = self.read(place, base)?;
+                if let Value::Range(range) = value {
+                    let bound = if *name == "start" { range.start } else { range.end };
+                    let bound = bound.ok_or_else(|| internal("a range's bound"))?;
+                    let value = crate::iter::number(bound, range.chars);
+                    self.put(*dest, base, value);
+                    return Ok(Next::Go);
+                }
                 let Value::Record(record) = value else { return Err(internal("a record")) };
                 let field = record.fields.iter().find(|(own, _)| own == name);
                 let value = field.ok_or_else(|| internal("a field"))?.1.alias();
                 self.put(*dest, base, value);
             }
             Inst::Call { dest, function, args } => {
+                let own = code;
                 let code =
                     function.code.get().ok_or_else(|| internal("a function's code"))?.clone();
-                return self.enter(code, *dest, args, Vec::new(), None, base);
+                let origins = self.origins(args, base, own, at);
+                return self.enter(code, *dest, args, Vec::new(), None, base, origins);
             }
             Inst::CallValue { dest, callee, args } => {
                 self.place_of(code, at);
-                return self.call_value(*dest, callee, args, base);
+                return self.call_value(*dest, callee, args, base, code, at);
             }
             Inst::CallLibrary { dest, row, args, meta } => {
                 self.place_of(code, at);
@@ -371,12 +376,12 @@ impl<'h> Vm<'h> {
             }
             Inst::CallSurface { dest, item, args } => {
                 self.place_of(code, at);
-                let value = self.surface(item, args, base)?;
+                let value = self.surface(item, args, base, code, at)?;
                 self.put(*dest, base, value);
             }
             Inst::ArrayBinary { dest, op, left, right } => {
                 self.place_of(code, at);
-                let value = self.array_binary(*op, left, right, base)?;
+                let value = self.array_binary(*op, left, right, base, code, at)?;
                 self.put(*dest, base, value);
             }
             Inst::ArrayNegate { dest, value } => {
@@ -420,6 +425,15 @@ impl<'h> Vm<'h> {
             }
             Inst::Unequal { left, right, types, equal, text } => {
                 return Err(self.unequal(left, right, types, *equal, text.as_ref(), base)?);
+            }
+            Inst::Count { list, want } => {
+                let given = self.list(self.read(list, base)?)?.len();
+                if given != *want {
+                    let plural = if *want == 1 { "" } else { "s" };
+                    let message =
+                        format!("the function takes {want} array{plural}, and {given} were given");
+                    return Err(Fault::new(FaultKind::Argument, "call", message));
+                }
             }
             Inst::Bound { place, name, last } => self.name(place, name, *last, base)?,
             Inst::Return(value) => {
@@ -483,12 +497,13 @@ impl<'h> Vm<'h> {
         operands.iter().map(|operand| self.take(operand, base)).collect()
     }
 
-    fn bound(&mut self, operand: Option<&Operand>, base: usize) -> Fallible<Option<i128>> {
+    /// A range's bound as a number, and whether it is a character.
+    fn bound(&mut self, operand: Option<&Operand>, base: usize) -> Fallible<(Option<i128>, bool)> {
         match operand {
-            None => Ok(None),
+            None => Ok((None, false)),
             Some(operand) => match self.take(operand, base)? {
-                Value::Int(value) => Ok(Some(value)),
-                Value::Char(value) => Ok(Some(i128::from(value as u32))),
+                Value::Int(value) => Ok((Some(value), false)),
+                Value::Char(value) => Ok((Some(i128::from(value as u32)), true)),
                 _ => Err(internal("a range's bound")),
             },
         }
@@ -946,8 +961,8 @@ impl<'h> Vm<'h> {
         captures: Vec<Value>,
         closure: Option<Ref>,
         base: usize,
+        origins: Origins,
     ) -> Fallible<Next> {
-        let origins = self.origins(args, base);
         let values = self.take_all(args, base)?;
         let dest = self.address(dest, base);
         let new_base = self.stack.len();
@@ -958,20 +973,21 @@ impl<'h> Vm<'h> {
         Ok(Next::Enter)
     }
 
-    /// Where moved arguments come from, for those that hold arrays.
-    fn origins(&self, args: &[Operand], base: usize) -> Vec<Option<Ref>> {
-        let origin = |arg: &Operand| match arg {
-            Operand::Move(place) => {
-                let value = self.read(place, base).ok()?;
-                holds_array(value).then(|| self.locate(place, base).ok()).flatten()
+    /// Where moved arguments come from.
+    fn origins(&self, args: &[Operand], base: usize, code: &Code, at: usize) -> Origins {
+        let Some(restores) = code.restores.get(&at) else { return Vec::new() };
+        let mut out = Vec::new();
+        for restore in restores {
+            let argument = args.get(restore.argument);
+            let Some(Operand::Move(place)) = argument else { continue };
+            if let Ok(value) = self.read(place, base)
+                && holds_array(value)
+                && let Ok(origin) = self.locate(&restore.place, base)
+            {
+                out.push((restore.argument, restore.path.clone(), origin));
             }
-            _ => None,
-        };
-        if args.iter().any(|arg| matches!(arg, Operand::Move(_))) {
-            args.iter().map(origin).collect()
-        } else {
-            Vec::new()
         }
+        out
     }
 
     fn call_value(
@@ -980,7 +996,10 @@ impl<'h> Vm<'h> {
         callee: &Operand,
         args: &[Operand],
         base: usize,
+        own: &Code,
+        at: usize,
     ) -> Fallible<Next> {
+        let origins = self.origins(args, base, own, at);
         let callee = self.take(callee, base)?;
         let (place, callee) = match callee {
             Value::Ref(place) => {
@@ -1004,15 +1023,15 @@ impl<'h> Vm<'h> {
                 if closure.captures.len() != closure.code.captures as usize {
                     return Err(internal("a closure that is running already"));
                 }
-                self.enter(closure.code, dest, args, closure.captures, place, base)
+                self.enter(closure.code, dest, args, closure.captures, place, base, origins)
             }
             Value::Code(cell) => {
                 let code = cell.code.get().ok_or_else(|| internal("a function's code"))?.clone();
-                self.enter(code, dest, args, Vec::new(), None, base)
+                self.enter(code, dest, args, Vec::new(), None, base, origins)
             }
             Value::Function(function) => {
-                let rescued = self.rescue(args, base)?;
                 let values = self.take_all(args, base)?;
+                let rescued = self.rescue(&values, &origins);
                 let values: Fallible<Vec<Dyn>> =
                     values.into_iter().map(|value| self.to_dyn(value)).collect();
                 let values = values?;
@@ -1026,29 +1045,34 @@ impl<'h> Vm<'h> {
     }
 
     /// Aliases of the arrays that a call takes: a failed call gives them back.
-    fn rescue(&self, args: &[Operand], base: usize) -> Fallible<Vec<(Ref, Value)>> {
-        let mut out = Vec::new();
-        for arg in args {
-            let Operand::Move(place) = arg else { continue };
-            let value = self.read(place, base)?;
-            if holds_array(value) {
-                out.push((self.locate(place, base)?, value.alias()));
-            }
-        }
-        Ok(out)
+    fn rescue(&self, values: &[Value], origins: &Origins) -> Vec<(Ref, Value)> {
+        origins
+            .iter()
+            .filter_map(|(argument, path, origin)| {
+                let mut value = values.get(*argument)?;
+                for step in path {
+                    value = value.child(*step)?;
+                }
+                Some((origin.clone(), value.alias()))
+            })
+            .collect()
     }
 
     fn settle(&mut self, result: Fallible<Dyn>, rescued: Vec<(Ref, Value)>) -> Fallible<Dyn> {
         if result.is_err() {
-            for (place, value) in rescued {
-                if let Ok(slot) = self.at_mut(&place)
-                    && slot.is_gone()
-                {
-                    *slot = value;
-                }
-            }
+            self.give_back(rescued);
         }
         result
+    }
+
+    fn give_back(&mut self, rescued: Vec<(Ref, Value)>) {
+        for (place, value) in rescued {
+            if let Ok(slot) = self.at_mut(&place)
+                && slot.is_gone()
+            {
+                *slot = value;
+            }
+        }
     }
 
     /// Hands this run to callbacks of the prelude while `call` lasts.
@@ -1073,9 +1097,17 @@ impl<'h> Vm<'h> {
         }
     }
 
-    fn surface(&mut self, item: &Item, args: &[Operand], base: usize) -> Fallible<Value> {
-        let rescued = self.rescue(args, base)?;
+    fn surface(
+        &mut self,
+        item: &Item,
+        args: &[Operand],
+        base: usize,
+        code: &Code,
+        at: usize,
+    ) -> Fallible<Value> {
+        let origins = self.origins(args, base, code, at);
         let values = self.take_all(args, base)?;
+        let rescued = self.rescue(&values, &origins);
         let values: Fallible<Vec<Dyn>> =
             values.into_iter().map(|value| self.to_dyn(value)).collect();
         let values = values?;
@@ -1090,6 +1122,8 @@ impl<'h> Vm<'h> {
         left: &Operand,
         right: &Operand,
         base: usize,
+        code: &Code,
+        at: usize,
     ) -> Fallible<Value> {
         let operator = match op {
             BinaryOp::Add => Operator::Add,
@@ -1098,15 +1132,13 @@ impl<'h> Vm<'h> {
             BinaryOp::Div => Operator::Div,
             _ => Operator::Rem,
         };
-        let rescued: Vec<(Ref, Value)> = self
-            .rescue(std::slice::from_ref(left), base)?
-            .into_iter()
-            .chain(self.rescue(std::slice::from_ref(right), base)?)
-            .collect();
-        let left = self.take(left, base)?;
-        let left = self.to_dyn(left)?;
-        let right = self.take(right, base)?;
-        let right = self.to_dyn(right)?;
+        let args = [left.clone(), right.clone()];
+        let origins = self.origins(&args, base, code, at);
+        let values = self.take_all(&args, base)?;
+        let rescued = self.rescue(&values, &origins);
+        let mut values = values.into_iter();
+        let left = self.to_dyn(values.next().unwrap_or_default())?;
+        let right = self.to_dyn(values.next().unwrap_or_default())?;
         let result = self.lend(|| surface::operator(operator, &left, &right));
         Ok(Value::from_dyn(self.settle(result, rescued)?))
     }
@@ -1181,7 +1213,7 @@ impl<'h> Vm<'h> {
     pub fn iterate(&mut self, value: Value) -> Fallible<Iter> {
         Ok(match value {
             Value::List(values) => Iter::owned(values),
-            Value::Range(range) => Iter::range(&range, false),
+            Value::Range(range) => Iter::range(&range),
             Value::Iter(iter) => *iter,
             Value::Option(value) => Iter::owned(value.map(|value| *value)),
             Value::Ref(place) => match self.at(&place)? {
@@ -1206,7 +1238,7 @@ impl<'h> Vm<'h> {
                     let inner = self.at(&place)?.alias();
                     return self.iterate(inner);
                 }
-                Value::Range(range) => Iter::range(&range.clone(), false),
+                Value::Range(range) => Iter::range(&range.clone()),
                 _ => return Err(internal("something to iterate")),
             },
             Value::Slice(slice) => {

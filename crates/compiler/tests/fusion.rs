@@ -380,3 +380,27 @@ fn a_costly_broadcast_is_computed_once() {
     assert!(program.notes.iter().any(|n| n.contains("100 times over")), "{:?}", program.notes);
     assert!(matches!(program.slots.last().unwrap().place, Place::Result { .. }));
 }
+
+#[test]
+fn arrays_of_many_axes_compile() {
+    let shape = |dims: &[usize]| format!("{dims:?}").replace(' ', "");
+    let dims = [2; 16];
+    let reversed: Vec<String> = (0..16).rev().map(|a| a.to_string()).collect();
+    let mut row = [1; 16];
+    row.iter_mut().step_by(2).for_each(|d| *d = 2);
+    let (s, r, perm) = (shape(&dims), shape(&row), reversed.join(", "));
+    let text = format!(
+        "func f(%0: f32{s}, %1: f32{r}) -> (f32{s}) {{
+           %2 = transpose[perm=({perm})] %0 : f32{s}
+           %3 = exp %2 : f32{s}
+           %4 = add %3 %1 : f32{s}
+           return %4
+         }}"
+    );
+    let func = Arc::new(parse(&text, &vramlab_ops::lookup).unwrap());
+    let program = compile(&func, &[false; 2], &Options::default()).unwrap();
+    let inputs = arguments(&func);
+    let wanted = evaluate(&func, &inputs).unwrap();
+    let order = Order { whole_rows: false, rows_backwards: false };
+    assert!(close(&execute(&program, &inputs, order)[0], &wanted[0], 1e-4));
+}

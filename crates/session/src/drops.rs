@@ -1,6 +1,6 @@
 //! `drop(x)` that frees nothing, because somebody else still holds the bytes: said, with the holder.
 
-use crate::report::mib;
+use crate::report::size;
 use crate::scan::{Kind, scan};
 use vramlab_runtime::{BufferReport, Context};
 
@@ -56,9 +56,9 @@ pub fn notes(context: &Context, watched: Watched) -> Vec<String> {
             let left = buffers.iter().find(|buffer| buffer.address == address);
             let Some(buffer) = left.filter(|buffer| !holds(buffer, &name)) else { continue };
             notes.push(format!(
-                "drop({name}) freed nothing: {} still holds its {} MiB",
+                "drop({name}) freed nothing: {} still holds its {}",
                 buffer.holders.join(", "),
-                mib(buffer.requested)
+                size(buffer.requested)
             ));
         }
     }

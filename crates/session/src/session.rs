@@ -565,7 +565,7 @@ pub struct Failed {
 }
 
 impl Failed {
-    fn before(error: CellError) -> Failed {
+    pub(crate) fn before(error: CellError) -> Failed {
         Failed { error, ran: false }
     }
 

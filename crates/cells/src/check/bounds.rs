@@ -82,7 +82,8 @@ impl Checker<'_> {
             self.default_inside(&ty);
             let local = &self.locals[index];
             if local.earlier.is_none() && self.infer.is_open(&ty) {
-                return Err(Diagnostic::check("E0282", local.span, "type annotations needed")
+                let code = if open_length(&self.infer.resolve(&ty)) { "E0284" } else { "E0282" };
+                return Err(Diagnostic::check(code, local.span, "type annotations needed")
                     .label(format!("consider giving `{}` an explicit type", local.name)));
             }
         }
@@ -185,7 +186,10 @@ impl Checker<'_> {
             (Ty::Int(_) | Ty::Float(_), Ty::Bool) => {
                 fault("E0054", format!("cannot cast `{a}` as `bool`"))
             }
-            (Ty::Ref(_, inner), Ty::Int(_) | Ty::Float(_)) if inner.is_scalar() => {
+            (Ty::Float(_), Ty::Char) => {
+                fault("E0604", format!("only `u8` can be cast as `char`, not `{a}`"))
+            }
+            (Ty::Ref(..), Ty::Int(_) | Ty::Float(_)) => {
                 fault("E0606", format!("casting `{a}` as `{b}` is invalid"))
             }
             (Ty::Bool | Ty::Char | Ty::Float(_), _) if to.is_scalar() => {
@@ -267,7 +271,7 @@ impl Checker<'_> {
             "LowerExp" => Answer::of(ty.peeled().is_numeric()),
             "Hex" => Answer::of(matches!(ty.peeled(), Ty::Int(_))),
             "Clone" => self.is_clone(&ty),
-            "Copy" => Answer::of(ty.is_copy()),
+            "Copy" => self.is_copy(&ty),
             "PartialEq" => self.is_comparable(&ty, arguments, true),
             "PartialOrd" => self.is_comparable(&ty, arguments, false),
             "Ord" => self.is_ordered(&ty),
@@ -539,6 +543,20 @@ impl Checker<'_> {
         }
     }
 
+    fn is_copy(&mut self, ty: &Ty) -> Answer {
+        match self.infer.resolve(ty) {
+            ty @ Ty::Var(_) => match self.infer.var_kind(&ty) {
+                Some(VarKind::General) => Answer::Later,
+                _ => Answer::Yes,
+            },
+            Ty::Tuple(parts) | Ty::Named("Option", parts) => {
+                parts.iter().fold(Answer::Yes, |answer, part| answer.and(self.is_copy(part)))
+            }
+            Ty::Array(element, _) => self.is_copy(&element),
+            other => Answer::of(other.is_copy()),
+        }
+    }
+
     fn is_comparable(&mut self, ty: &Ty, arguments: &[Ty], equality: bool) -> Answer {
         let other = arguments.first().cloned().unwrap_or_else(|| ty.clone());
         let op = if equality { crate::hir::BinaryOp::Eq } else { crate::hir::BinaryOp::Lt };
@@ -581,7 +599,8 @@ impl Checker<'_> {
         if let Ty::Ref(_, to) = &item
             && !matches!(element, Ty::Ref(..))
         {
-            return Answer::of(to.is_copy() && self.infer.unify(to, &element).is_ok());
+            let copy = self.is_copy(to) != Answer::No;
+            return Answer::of(copy && self.infer.unify(to, &element).is_ok());
         }
         Answer::of(self.infer.unify(&item, &element).is_ok())
     }
@@ -623,7 +642,9 @@ impl Checker<'_> {
         match &ty {
             Ty::Named("Vec" | "Iter" | "Option", arguments) => Some(arguments[0].clone()),
             Ty::Named("Range" | "RangeInclusive" | "RangeFrom", arguments) => {
-                Some(arguments[0].clone())
+                let steps = matches!(self.infer.shallow(&arguments[0]), Ty::Int(_) | Ty::Char)
+                    || self.infer.var_kind(&arguments[0]) == Some(VarKind::Int);
+                steps.then(|| arguments[0].clone())
             }
             Ty::Array(element, _) => Some((**element).clone()),
             Ty::Ref(mutable, to) => {
@@ -648,7 +669,9 @@ impl Checker<'_> {
             Ty::FnItem(_, sig) | Ty::FnPtr(sig) | Ty::DynFn(sig) => Some((*sig).clone()),
             Ty::Closure(closure) => Some(closure.sig.clone()),
             Ty::Ref(_, to) => self.callable_sig(&to),
-            Ty::Named("Box", arguments) => self.callable_sig(&arguments[0]),
+            Ty::Named("Box" | "impl Fn" | "impl FnMut" | "impl FnOnce", arguments) => {
+                self.callable_sig(&arguments[0])
+            }
             Ty::Named("Jit", arguments) => {
                 let argument =
                     Ty::Array(Arc::new(Ty::reference(Ty::array())), Arc::new(arguments[0].clone()));
@@ -656,6 +679,16 @@ impl Checker<'_> {
             }
             _ => None,
         }
+    }
+}
+
+/// What is open is the length of an array, which a const generic would give.
+fn open_length(ty: &Ty) -> bool {
+    match ty {
+        Ty::Array(_, length) => matches!(**length, Ty::Var(_)),
+        Ty::Ref(_, to) => open_length(to),
+        Ty::Named("Jit", arguments) => matches!(arguments[0], Ty::Var(_)),
+        _ => false,
     }
 }
 

@@ -257,9 +257,53 @@ impl Checker<'_> {
             Ty::FnPtr(sig) => {
                 Some(WantedClosure { kind: crate::ty::ClosureKind::Fn, sig: (*sig).clone() })
             }
+            wanted @ Ty::Named("impl Fn" | "impl FnMut" | "impl FnOnce", _) => {
+                let Ty::Named(_, arguments) = &wanted else { return None };
+                match self.infer.shallow(&arguments[0]) {
+                    Ty::DynFn(sig) => {
+                        Some(WantedClosure { kind: super::kind_of(&wanted), sig: (*sig).clone() })
+                    }
+                    _ => None,
+                }
+            }
             _ => None,
         });
         self.closure(closure, wanted)
+    }
+
+    /// `f64::max` where a function is wanted.
+    pub(super) fn method_value(
+        &mut self,
+        candidate: Candidate,
+        ty: &Ty,
+        span: Span,
+    ) -> Checked<Expr> {
+        let sig = candidate.signature();
+        let mut instance = self.instantiate(sig);
+        self.bind_receiver(sig, &mut instance, ty);
+        if sig.generics.iter().any(|generic| !generic.bounds.is_empty()) {
+            return Err(Diagnostic::unsupported(
+                span,
+                format!("the method `{}` as a value; wrap it in a closure", candidate.name()),
+            ));
+        }
+        let own = match sig.receiver {
+            Some(Receiver::Ref) => Ty::reference(ty.clone()),
+            Some(Receiver::Mut) => Ty::Ref(true, Arc::new(ty.clone())),
+            _ => ty.clone(),
+        };
+        let mut params: Vec<Ty> = Vec::new();
+        if sig.receiver.is_some() {
+            params.push(own);
+        }
+        params.extend(instance.params.iter().map(|param| self.infer.resolve(param)));
+        let ret = self.infer.resolve(&instance.ret);
+        let fn_sig = Arc::new(FnSig { params, ret });
+        Ok(Expr {
+            kind: Kind::Method(candidate),
+            ty: Ty::FnItem(super::expr::unique(), fn_sig),
+            span,
+        })
     }
 
     pub(super) fn method_call(
@@ -634,7 +678,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    fn callable_bound(
+    pub(super) fn callable_bound(
         &mut self,
         ty: &Ty,
         kind: crate::ty::ClosureKind,

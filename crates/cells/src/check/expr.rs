@@ -63,6 +63,7 @@ impl Checker<'_> {
                 let span = span_of(syn::spanned::Spanned::span(&call.mac));
                 self.macro_call(&call.mac, span, expected)
             }
+            syn::Expr::Try(inner) => self.question_mark(inner),
             syn::Expr::Let(_) => Err(Diagnostic::parse(
                 syntax::span(expr),
                 "expected expression, found `let` statement",
@@ -78,7 +79,6 @@ impl Checker<'_> {
     fn outside(&self, expr: &syn::Expr) -> Box<Diagnostic> {
         let what = match expr {
             syn::Expr::Async(_) | syn::Expr::Await(_) => "`async` code",
-            syn::Expr::Try(_) => "the `?` operator",
             syn::Expr::Unsafe(_) => "`unsafe` code",
             syn::Expr::Struct(_) => "structs",
             syn::Expr::Const(_) => "`const` blocks",
@@ -189,11 +189,30 @@ impl Checker<'_> {
         if segments.len() == 1 {
             return self.name(&segments[0], span, expected);
         }
+        if let [owner, name] = segments.as_slice()
+            && let Some(ty) = library::owner_type(owner)
+            && let Some(candidate) = library::find_method(&ty, name, &self.infer)
+        {
+            return self.method_value(candidate, &ty, span);
+        }
         Err(self.unknown_path(&segments, span))
     }
 
     pub(super) fn unknown_path(&self, segments: &[String], span: Span) -> Box<Diagnostic> {
         let text = segments.join("::");
+        if let [owner, name] = segments
+            && let Some(ty) = crate::signature::builtin_type(owner)
+            && library::method_of(&ty, name, None).is_none()
+        {
+            return Diagnostic::check(
+                "E0599",
+                span,
+                format!(
+                    "no associated item named `{name}` found for type `{ty}` in the current scope"
+                ),
+            )
+            .label(format!("associated item not found in `{ty}`"));
+        }
         let known = crate::signature::builtin_type(&segments[0]).is_some()
             || library::is_known_type(&segments[0]);
         if known || segments[0] == "std" || segments[0] == "core" {
@@ -431,6 +450,16 @@ impl Checker<'_> {
             }
             (syn::Member::Named(name), Ty::Named(record, _)) => {
                 let text = name.to_string();
+                if let Ty::Named("Range" | "RangeInclusive" | "RangeFrom", bounds) = &ty
+                    && let Some(field) = match text.as_str() {
+                        "start" if *record != "RangeInclusive" => Some("start"),
+                        "end" if *record == "Range" => Some("end"),
+                        _ => None,
+                    }
+                {
+                    let ty = bounds[0].clone();
+                    return Ok(Expr { kind: Kind::Member(Box::new(base), field), ty, span });
+                }
                 if let Some((field, ty)) = library::record_field(record, &text) {
                     return Ok(Expr { kind: Kind::Member(Box::new(base), field), ty, span });
                 }
@@ -614,14 +643,8 @@ impl Checker<'_> {
             ty: Ty::usize(),
             span: syntax::span(&repeat.len),
         };
-        let element_ty = self.infer.resolve(&element.ty);
-        if !element_ty.is_copy() && length > 1 && self.infer.var_kind(&element_ty).is_none() {
-            return Err(Diagnostic::check(
-                "E0277",
-                element.span,
-                format!("the trait bound `{element_ty}: Copy` is not satisfied"),
-            )
-            .label(format!("the trait `Copy` is not implemented for `{element_ty}`")));
+        if length > 1 {
+            self.require(&element.ty.clone(), "Copy", &[], element.span);
         }
         let ty = Ty::array_of(element.ty.clone(), length);
         Ok(Expr { kind: Kind::Repeat(Box::new(element), Box::new(count)), ty, span })
@@ -662,14 +685,6 @@ impl Checker<'_> {
             (None, Some(_), true) => "RangeToInclusive",
             (None, None, _) => "RangeFull",
         };
-        if let Some(bound) = &bound {
-            let bound = self.infer.shallow(bound);
-            let integer = matches!(bound, Ty::Int(_) | Ty::Char)
-                || matches!(self.infer.var_kind(&bound), Some(VarKind::Int | VarKind::General));
-            if !integer {
-                return Err(Diagnostic::unsupported(span, "ranges of anything but integers"));
-            }
-        }
         let ty = match bound {
             Some(bound) => Ty::generic(name, bound),
             None => Ty::named("RangeFull"),
@@ -1018,6 +1033,45 @@ impl Checker<'_> {
         Ok(Expr { kind: Kind::Return(value.map(Box::new)), ty: Ty::Never, span })
     }
 
+    /// `value?` of an `Option`.
+    fn question_mark(&mut self, inner: &syn::ExprTry) -> Checked<Expr> {
+        let value = self.expr(&inner.expr, None)?;
+        let token = span_of(inner.question_token.span);
+        let span = between(value.span, token);
+        let ty = self.infer.shallow(&value.ty);
+        let Ty::Named("Option", content) = &ty else {
+            if self.infer.var_kind(&ty) == Some(VarKind::General) {
+                return Err(self.annotation_needed(value.span));
+            }
+            return Err(Diagnostic::check(
+                "E0277",
+                token,
+                "the `?` operator can only be applied to values that implement `Try`",
+            )
+            .label(format!(
+                "the `?` operator cannot be applied to type `{}`",
+                self.infer.text(&ty)
+            )));
+        };
+        let content = content[0].clone();
+        let Some(ret) = self.body().ret.clone() else {
+            return Err(Diagnostic::unsupported(token, "`?` outside of a function"));
+        };
+        let returned = Ty::generic("Option", self.infer.fresh());
+        if self.infer.unify(&ret, &returned).is_err() {
+            return Err(Diagnostic::check(
+                "E0277",
+                token,
+                "the `?` operator can only be used in a function that returns `Result` or `Option`",
+            )
+            .label(format!(
+                "cannot use it in a function that returns `{}`",
+                self.infer.text(&ret)
+            )));
+        }
+        Ok(Expr { kind: Kind::Try(Box::new(value)), ty: content, span })
+    }
+
     pub(super) fn closure(
         &mut self,
         closure: &syn::ExprClosure,
@@ -1203,16 +1257,17 @@ impl Checker<'_> {
 
     fn cast(&mut self, cast: &syn::ExprCast) -> Checked<Expr> {
         let to = self.user_type(&cast.ty)?;
-        let inner = self.expr(&cast.expr, None)?;
+        // Only a literal takes its type from the cast.
+        let literal = match super::call::strip(&cast.expr) {
+            syn::Expr::Lit(_) => true,
+            syn::Expr::Unary(unary) => {
+                matches!(super::call::strip(&unary.expr), syn::Expr::Lit(_))
+            }
+            _ => false,
+        };
+        let inner = self.expr(&cast.expr, literal.then_some(&to))?;
         let end = span_of(syn::spanned::Spanned::span(&cast.ty));
         let span = between(inner.span, end);
-        // `3 as f64`: the literal keeps its own default; `3 as u8` takes the type.
-        if let (Some(VarKind::Int), Ty::Int(_)) = (self.infer.var_kind(&inner.ty), &to) {
-            let _ = self.infer.unify(&inner.ty, &to);
-        }
-        if let (Some(VarKind::Float), Ty::Float(_)) = (self.infer.var_kind(&inner.ty), &to) {
-            let _ = self.infer.unify(&inner.ty, &to);
-        }
         self.pending.push(Pending::Cast { from: inner.ty.clone(), to: to.clone(), span });
         self.select()?;
         Ok(Expr { kind: Kind::Cast(Box::new(inner)), ty: to, span })

@@ -9,8 +9,8 @@ use crate::hir::{self, Kind};
 use crate::ir::Span;
 use crate::library;
 use crate::place::span_of;
-use crate::signature::{TypeScope, read_return, read_type};
-use crate::ty::{FnSig, Ty};
+use crate::signature::{TypeScope, callable_bound, read_return, read_type};
+use crate::ty::{ClosureKind, FnSig, Ty};
 use std::sync::Arc;
 use syn::spanned::Spanned;
 
@@ -161,9 +161,12 @@ impl Checker<'_> {
         ret: &Ty,
     ) -> Checked<(Vec<hir::Pattern>, hir::Expr)> {
         let mut params = Vec::new();
+        let first = self.locals.len();
         for (input, ty) in item.sig.inputs.iter().zip(&cell.sig.params) {
             if let syn::FnArg::Typed(typed) = input {
+                let before = self.locals.len();
                 params.push(self.binding_pattern(&typed.pat, ty)?);
+                self.refuse_twice(first, before)?;
             }
         }
         if ret.is_unit() {
@@ -172,6 +175,24 @@ impl Checker<'_> {
         }
         let body = self.block_of(&item.block, ret)?;
         Ok((params, body))
+    }
+
+    /// Parameters have names of their own.
+    fn refuse_twice(&self, first: usize, new: usize) -> Checked<()> {
+        for local in &self.locals[new..] {
+            if self.locals[first..new].iter().any(|other| other.name == local.name) {
+                return Err(Diagnostic::check(
+                    "E0415",
+                    local.span,
+                    format!(
+                        "identifier `{}` is bound more than once in this parameter list",
+                        local.name
+                    ),
+                )
+                .label("used as parameter more than once"));
+            }
+        }
+        Ok(())
     }
 
     fn constant(&mut self, item: &syn::ItemConst) -> Checked<()> {
@@ -292,9 +313,19 @@ impl TypeScope for UserTypes<'_, '_> {
     }
 
     fn implementor(&mut self, ty: &syn::TypeImplTrait) -> Checked<Ty> {
+        if !self.holes
+            && let Some((kind, sig)) = callable_bound(&ty.bounds, self)?
+        {
+            let name = match kind {
+                ClosureKind::Fn => "impl Fn",
+                ClosureKind::FnMut => "impl FnMut",
+                ClosureKind::FnOnce => "impl FnOnce",
+            };
+            return Ok(Ty::generic(name, Ty::DynFn(Arc::new(sig))));
+        }
         Err(Diagnostic::unsupported(
             span_of(ty.impl_token.span),
-            "`impl Trait` types; take a `&dyn Fn(…) -> …`",
+            "`impl Trait` types other than `impl Fn`",
         ))
     }
 }

@@ -102,6 +102,7 @@ pub struct Checker<'n> {
     earlier: HashMap<String, LocalId>,
     next_global: u32,
     next_loop: LoopId,
+    pointers: Vec<(u64, Span, String)>,
     diverges: bool,
     /// New constants and functions of the top level, to be kept by the session.
     pub constants: Vec<(String, Ty, Value)>,
@@ -123,6 +124,7 @@ impl<'n> Checker<'n> {
             earlier: HashMap::new(),
             next_global: names.next_global(),
             next_loop: 0,
+            pointers: Vec::new(),
             diverges: false,
             constants: Vec::new(),
             top_functions: Vec::new(),
@@ -141,6 +143,7 @@ impl<'n> Checker<'n> {
         let tail_variable = tail.as_ref().is_some_and(|tail| matches!(tail.kind, Kind::Local(_)));
         let span = Span::default();
         Ok(Tree {
+            pointers: std::mem::take(&mut self.pointers),
             locals: std::mem::take(&mut self.locals),
             functions: std::mem::take(&mut self.functions),
             body: hir::Block { statements: out, tail: tail.map(Box::new), span, label: None },
@@ -273,6 +276,7 @@ impl<'n> Checker<'n> {
             match statement {
                 syn::Stmt::Local(local) => out.push(self.let_statement(local)?),
                 syn::Stmt::Item(item) => self.item(item)?,
+                syn::Stmt::Expr(syn::Expr::Verbatim(tokens), _) if tokens.is_empty() => {}
                 syn::Stmt::Expr(expr, None) if last => tail = Some(self.expr(expr, expected)?),
                 syn::Stmt::Expr(expr, semi) => {
                     out.push(self.expr_statement(expr, semi.is_some())?);
@@ -452,10 +456,25 @@ impl<'n> Checker<'n> {
                 Ok(Expr { ty: want, ..expr })
             }
             (Ty::Closure(closure), Ty::FnPtr(pointer)) => {
+                let words =
+                    format!("expected fn pointer, found closure `{}`", self.infer.text(&have));
+                self.pointers.push((closure.id, expr.span, words));
                 if self.infer.unify_sig(&closure.sig, pointer).is_err() {
                     return Err(self.mismatch(&want, &have, expr.span));
                 }
-                Ok(Expr { ty: want, ..expr })
+                Ok(expr)
+            }
+            (_, Ty::Named("impl Fn" | "impl FnMut" | "impl FnOnce", wanted)) => {
+                if let Ty::Named(own, _) = &have
+                    && own.starts_with("impl ")
+                    && self.infer.unify(&have, &want).is_ok()
+                {
+                    return Ok(expr);
+                }
+                let Ty::DynFn(sig) = self.infer.shallow(&wanted[0]) else { return Ok(expr) };
+                let kind = kind_of(&want);
+                self.callable_bound(&have, kind, &sig, expr.span)?;
+                Ok(expr)
             }
             (Ty::Named("Box", from), Ty::Named("Box", to)) => {
                 let (from, to) = (self.infer.shallow(&from[0]), self.infer.shallow(&to[0]));
@@ -567,5 +586,14 @@ impl<'n> Checker<'n> {
                 Ok(expr)
             }
         }
+    }
+}
+
+/// Which of the closure traits an `impl Fn…` type names.
+pub(crate) fn kind_of(ty: &Ty) -> crate::ty::ClosureKind {
+    match ty {
+        Ty::Named("impl FnOnce", _) => crate::ty::ClosureKind::FnOnce,
+        Ty::Named("impl FnMut", _) => crate::ty::ClosureKind::FnMut,
+        _ => crate::ty::ClosureKind::Fn,
     }
 }

@@ -117,6 +117,24 @@ impl Checker<'_> {
             let kind = Kind::Compound(op, Box::new(left), Box::new(right));
             return Ok(Expr { kind, ty: unit, span });
         }
+        if ty.is_named("Array") && op.is_arithmetic() {
+            self.assignable(&left, op_span, "E0067")?;
+            let spans = (left.span, right.span);
+            let array = Ty::array();
+            if self.binary_type(op, &array, &right_ty, op_span, spans)?.is_none() {
+                let (left, out) = (array.clone(), array);
+                self.pending.push(Pending::Binary {
+                    op,
+                    left,
+                    right: right_ty,
+                    out,
+                    span: op_span,
+                    spans,
+                });
+            }
+            let kind = Kind::Compound(op, Box::new(left), Box::new(right));
+            return Ok(Expr { kind, ty: unit, span });
+        }
         let plain = ty.is_scalar() || self.infer.var_kind(&ty).is_some();
         if !plain || ty == Ty::Char {
             let text = self.infer.text(&ty);
@@ -132,9 +150,6 @@ impl Checker<'_> {
             return Err(match &ty {
                 Ty::Ref(true, _) => {
                     fault.help("`+=` can be used on the value behind it: write `*` before it")
-                }
-                Ty::Named("Array", _) => {
-                    fault.help(format!("write `x = x {symbol} …`, which makes a new array"))
                 }
                 _ => fault,
             });
@@ -405,12 +420,9 @@ impl Checker<'_> {
             |ty: &Ty| matches!(ty, Ty::Int(_)) || self.infer.var_kind(ty) == Some(VarKind::Int);
         let float =
             |ty: &Ty| matches!(ty, Ty::Float(_)) || self.infer.var_kind(ty) == Some(VarKind::Float);
-        let both_known = left.is_numeric() && right.is_numeric();
-        if both_known && !matches!((left, right), (Ty::Ref(..), _) | (_, Ty::Ref(..))) {
+        let same_class = (integral(left) && integral(right)) || (float(left) && float(right));
+        if same_class {
             return self.mismatch(left, right, spans.1);
-        }
-        if (integral(left) && float(right)) || (float(left) && integral(right)) {
-            return self.cannot(op, left, right, span);
         }
         self.cannot(op, left, right, span)
     }

@@ -44,7 +44,7 @@ fn behind<T>(
     let mut iter = match value {
         Value::Iter(iter) => iter,
         Value::Range(range) => {
-            let mut iter = Iter::range(&range, false);
+            let mut iter = Iter::range(&range);
             let out = run(vm, &mut iter);
             let Iter::Range { next, .. } = iter else { return Err(internal("a range")) };
             let rest = crate::value::RangeValue { start: Some(next), ..*range };

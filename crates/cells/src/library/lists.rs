@@ -162,7 +162,7 @@ fn vectors() -> Vec<Row> {
         method(VEC, "fn drain<R>(&mut self, range: R) -> Iter<T>", |vm, args, _| {
             let range = match take(args, 1) {
                 Value::Range(range) => *range,
-                _ => RangeValue { start: None, end: None, inclusive: false },
+                _ => RangeValue { start: None, end: None, inclusive: false, chars: false },
             };
             let list = vm.vec_mut(&args[0])?;
             let (start, end) = slice_bounds(&range, list.len())?;
@@ -290,6 +290,20 @@ fn slices() -> Vec<Row> {
             let right = vm.slice_of(&args[0], at, length)?;
             Ok(Value::Tuple(vec![left, right]))
         }),
+        method(
+            SLICE,
+            "fn split_at_mut(&mut self, at: usize) -> (&mut [T], &mut [T])",
+            |vm, args, _| {
+                let at = size(vm, &args[1])?;
+                let length = vm.list(&args[0])?.len();
+                if at > length {
+                    return Err(panic("mid > len"));
+                }
+                let left = vm.slice_of(&args[0], 0, at)?;
+                let right = vm.slice_of(&args[0], at, length)?;
+                Ok(Value::Tuple(vec![left, right]))
+            },
+        ),
         method(SLICE, "fn join(&self, separator: &str) -> String", |vm, args, _| {
             let separator = text(vm, &args[1])?;
             let parts: Fallible<Vec<&str>> =

@@ -168,6 +168,14 @@ fn integers() -> Vec<Row> {
         }),
         ints!("fn min(self, other: Own) -> Own", |a, b, _kind| Ok(Value::Int(a.min(b)))),
         ints!("fn max(self, other: Own) -> Own", |a, b, _kind| Ok(Value::Int(a.max(b)))),
+        method(INT, "fn rotate_left(self, by: u32) -> Own", |vm, args, meta| {
+            let (value, by) = (integer(vm, &args[0])?, integer(vm, &args[1])?);
+            Ok(Value::Int(rotated(value, by, kind(meta))))
+        }),
+        method(INT, "fn rotate_right(self, by: u32) -> Own", |vm, args, meta| {
+            let (value, by) = (integer(vm, &args[0])?, integer(vm, &args[1])?);
+            Ok(Value::Int(rotated(value, -by, kind(meta))))
+        }),
         method(INT, "fn clamp(self, low: Own, high: Own) -> Own", clamp),
         free("&min", "", "fn min<T>(a: T, b: T) -> T", |vm, args, _| {
             Ok(Value::Int(integer(vm, &args[0])?.min(integer(vm, &args[1])?)))
@@ -185,6 +193,16 @@ fn integers() -> Vec<Row> {
             Ok(super::take(args, usize::from(!less)))
         }),
     ]
+}
+
+fn rotated(value: i128, by: i128, kind: IntKind) -> i128 {
+    let width = kind.bits();
+    let by = by.rem_euclid(i128::from(width)) as u32;
+    let own = bits(value, kind);
+    if by == 0 {
+        return value;
+    }
+    kind.wrap(((own << by) | (own >> (width - by))) as i128)
 }
 
 fn clamp(vm: &mut Vm<'_>, args: &mut [Value], _: &Meta) -> Fallible<Value> {

@@ -134,6 +134,22 @@ fn slices() -> Vec<Row> {
             let found = text(vm, &args[0])?.find(&part);
             Ok(Value::Option(found.map(|at| Box::new(count(at)))))
         }),
+        method(STR, "fn rfind(&self, part: impl Pattern) -> Option<usize>", |vm, args, _| {
+            let part = needle(vm, &args[1])?;
+            let found = text(vm, &args[0])?.rfind(&part);
+            Ok(Value::Option(found.map(|at| Box::new(count(at)))))
+        }),
+        method(
+            STR,
+            "fn split_once(&self, part: impl Pattern) -> Option<(&str, &str)>",
+            |vm, args, _| {
+                let part = needle(vm, &args[1])?;
+                let pair = text(vm, &args[0])?.split_once(part.as_str());
+                Ok(Value::Option(
+                    pair.map(|(a, b)| Box::new(Value::Tuple(vec![Value::text(a), Value::text(b)]))),
+                ))
+            },
+        ),
         method(STR, "fn replace(&self, from: impl Pattern, to: &str) -> String", |vm, args, _| {
             let from = needle(vm, &args[1])?;
             let to = text(vm, &args[2])?.to_string();

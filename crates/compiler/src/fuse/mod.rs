@@ -6,6 +6,7 @@
 //! is stored and gets a group of its own. A node only ever joins when all its users are in that
 //! group, so no cycle can arise; cheap nodes may be computed again in several groups.
 
+mod contract;
 mod group;
 mod join;
 mod own;
