@@ -1,5 +1,7 @@
 //! Whole sessions: cells in, events out, and tables that do not lie.
 
+mod cases;
+
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
 use crate::{Config, Session};
 
