@@ -282,6 +282,10 @@ fn a_drop_that_frees_nothing_names_the_holder() {
     assert_eq!(result.memory.notes, ["drop(x) freed nothing: y still holds its 4.0 MiB"]);
     let (_, result) = run(&mut session, "drop(y);");
     assert!(result.memory.notes.is_empty());
+    // The next array takes the freed bytes: the address is the same and the allocation is not.
+    ok(&mut session, "let z = zeros([1024, 1024]);");
+    let (_, result) = run(&mut session, "drop(z); let w = zeros([1024, 1024]);");
+    assert!(result.memory.notes.is_empty(), "{:?}", result.memory.notes);
 }
 
 #[test]
