@@ -122,6 +122,46 @@ unsafe fn copy_in_of<T: Copy>(to: *mut T, from: *const T, tile: Tile, strides: (
     }
 }
 
+/// Copies rows that lie dense across each other, (row, column) strides in elements, into rows of `distance` bytes.
+///
+/// # Safety
+/// Both sides hold the rows, and do not overlap.
+pub(super) unsafe fn turn_rows(
+    to: *mut u8,
+    from: *const u8,
+    (rows, columns): (usize, usize),
+    strides: (isize, isize),
+    (distance, size): (usize, usize),
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        by_size!(
+            size,
+            turn_rows_of(to.cast(), from.cast(), (rows, columns), strides, distance / size)
+        )
+    }
+}
+
+/// # Safety
+/// As for `turn_rows`; `distance` is in elements.
+unsafe fn turn_rows_of<T: Copy>(
+    to: *mut T,
+    from: *const T,
+    (rows, columns): (usize, usize),
+    strides: (isize, isize),
+    distance: usize,
+) {
+    for column in 0..columns {
+        for row in 0..rows {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let from = from.offset(column as isize * strides.1 + row as isize * strides.0);
+                *to.add(row * distance + column) = *from;
+            }
+        }
+    }
+}
+
 /// The way back.
 ///
 /// # Safety
