@@ -24,6 +24,8 @@ use vramlab_ir::{Inst, Kernel};
 pub(super) const SHORT: usize = 128;
 /// Rows of a tile where an array lies dense along rows and not along columns: one cache line of f32.
 const ACROSS: usize = 16;
+/// Tiles that follow each other downwards before the next columns are taken.
+const DOWN: usize = 16;
 /// Elements of one task.
 const TASK: usize = 64 * 1024;
 
@@ -178,7 +180,8 @@ impl Rows {
     }
 
     fn turned_row(&self, read: usize) -> usize {
-        (self.nest.columns * self.reads[read].size).next_multiple_of(64)
+        // A line more: see `kept_row`.
+        (self.nest.columns * self.reads[read].size).next_multiple_of(64) + 64
     }
 
     fn most_reductions(&self) -> usize {
@@ -548,10 +551,15 @@ impl Run<'_> {
         let grouped = TASK / BLOCK;
         self.tasks(ready, tiles.div_ceil(grouped), |frame, task| {
             for tile in task * grouped..((task + 1) * grouped).min(tiles) {
-                let row = tile / strips % down * tile_rows;
-                frame.go_to_row(tile / strips / down * last + row, &nest.outer);
+                // Tiles go down a little before they go across: both sides then use the lines that they have.
+                let (outer, place) = (tile / (down * strips), tile % (down * strips));
+                let from = place / (DOWN * strips) * DOWN;
+                let height = (down - from).min(DOWN);
+                let within = place - from * strips;
+                let row = (from + within % height) * tile_rows;
+                frame.go_to_row(outer * last + row, &nest.outer);
                 let rows = (last - row).min(*tile_rows);
-                let first_column = tile % strips * tile_columns;
+                let first_column = within / height * tile_columns;
                 let columns = (nest.columns - first_column).min(*tile_columns);
                 self.short_tile(frame, Tile { rows, columns, first_column });
             }
