@@ -1,5 +1,6 @@
 //! Joining reductions and products: what turns a loop over elements into rows or into a product.
 
+use super::join::too_long;
 use super::own::dot_forms;
 use super::{Fuser, GroupKind, Level, Root};
 use crate::form::dense_strides;
@@ -73,9 +74,7 @@ impl Fuser<'_> {
             return Ok(());
         }
         if target.dims.last() == Some(&reduced) && reduced * 4 > limit {
-            return Err(format!(
-                "a row of {reduced} elements is longer than the {limit} bytes that are kept"
-            ));
+            return Err(too_long(reduced, limit));
         }
         Err("the loop that uses it has other rows".into())
     }

@@ -279,11 +279,15 @@ impl Fuser<'_> {
             points /= target.dims.last().copied().unwrap_or(1);
         }
         let times = points / self.graph.elements(id).max(1);
-        if times > 1 && facts.weight > CHEAP && !self.per_row(id, group, distinct[0]) {
-            return Err(format!(
-                "broadcast: would be computed {times} times over, at a cost of {}",
-                facts.weight
-            ));
+        if times > 1 && facts.weight > CHEAP / 2 && !self.per_row(id, group, distinct[0]) {
+            let limit = self.options.max_kept_row_bytes;
+            return Err(match facts.row_extent * 4 > limit {
+                true => too_long(facts.row_extent, limit),
+                false => format!(
+                    "broadcast: would be computed {times} times over, at a cost of {}",
+                    facts.weight
+                ),
+            });
         }
         if self.level == Level::Frugal {
             self.frugal(id, group)?;
@@ -361,6 +365,11 @@ impl Fuser<'_> {
             GroupKind::Dot => Err("it is a result, and a product's loop stores one array".into()),
         }
     }
+}
+
+/// Why a row reduction does not run in the loop that uses it.
+pub(super) fn too_long(extent: usize, limit: usize) -> String {
+    format!("a row of {extent} elements is longer than the {limit} bytes that are kept")
 }
 
 /// An indexed read: axes before the gathered one are the loop's first, those behind it its last.
