@@ -50,7 +50,7 @@ impl Default for Options {
 const WORTH: u64 = 256;
 const WORTH_BYTES: u64 = 4096;
 /// Programs with more values than this are compiled at one level only.
-const LEVELLED: usize = 3000;
+const LEVELLED: usize = 12_000;
 
 /// Compiles `func`. `donate` says per parameter whether its buffer may be reused.
 ///

@@ -447,3 +447,23 @@ fn batch_norm_reads_its_input_three_times() {
     kernels(&program, 5);
     assert!(program.temp_bytes <= 4 * 128);
 }
+
+#[test]
+fn reductions_of_transposed_arrays_walk_memory_in_order() {
+    let program = check(
+        "func f(%0: f32[40,60]) -> (f32[60], f32[40]) {
+           %1 = transpose[perm=(1, 0)] %0 : f32[60,40]
+           %2 = sum[axes=(1), keep=false] %1 : f32[60]
+           %3 = sum[axes=(0), keep=false] %1 : f32[40]
+           return %2 %3
+         }",
+    );
+    let unit = |access: &vramlab_ir::kernel::Access| access.strides.last() == Some(&1);
+    for kernel in &program.kernels {
+        match &kernel.body {
+            Body::Rows(rows) => assert!(rows.reads.iter().all(unit)),
+            Body::Columns(columns) => assert!(columns.reads.iter().all(unit)),
+            Body::Dot(_) => unreachable!(),
+        }
+    }
+}
