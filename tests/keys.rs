@@ -41,7 +41,9 @@ fn a_pasted_cell_is_one_cell() {
 #[test]
 fn interrupt_clears_the_prompt_and_stops_a_cell() {
     let mut terminal = start(&[]);
-    terminal.keys("let x = zeros([4\x03");
+    terminal.keys("let x = zeros([4");
+    terminal.wait_for_text("zeros([4");
+    terminal.keys("\x03");
     terminal.wait_for_prompt(1);
     terminal.keys("let x = ones([4]);\r");
     terminal.wait_for_prompt(2);

@@ -27,7 +27,7 @@ impl Face {
 
     pub fn show(&mut self, event: Event) {
         match event {
-            Event::Progress { label, fraction } => return self.progress(&label, fraction),
+            Event::Progress { label, fraction } => self.progress(&label, fraction),
             Event::Stdout(text) => self.write(&text),
             Event::Stderr(text) => self.write_error(&text),
             Event::Value { content, .. } | Event::Display { content, .. } => self.content(&content),
@@ -93,6 +93,10 @@ impl Face {
 
     fn error(&mut self, error: &CellError) {
         self.end_line();
+        // The terminal has echoed ^C on a line of its own making.
+        if error.kind == "interrupted" && std::io::stderr().is_terminal() {
+            self.write_error("\n");
+        }
         let text = &error.rendered;
         let (heading, rest) = text.split_once('\n').unwrap_or((text, ""));
         let heading = self.paint.text(Ink::Error, heading).into_owned();

@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 
+import nbformat
 import pytest
 from conftest import ROOT, TIMEOUT
 
@@ -21,6 +22,10 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+NOTEBOOK = nbformat.read(ROOT / "notebooks" / "01_first_look.ipynb", as_version=4)
+CELLS = sum(cell.cell_type == "code" for cell in NOTEBOOK.cells)
 
 
 @pytest.fixture
@@ -58,13 +63,17 @@ def test_the_first_notebook_shows_the_table_in_a_browser(lab):
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        page = browser.new_page(viewport={"width": 1400, "height": 2000})
+        page = browser.new_page(viewport={"width": 1400, "height": 4000})
         page.goto(f"{lab}/lab/tree/notebooks/01_first_look.ipynb", timeout=1000 * TIMEOUT)
         page.wait_for_selector(".jp-Notebook", timeout=1000 * TIMEOUT)
+        # Running before the kernel is there makes JupyterLab ask for one.
+        page.wait_for_selector(".jp-KernelName:has-text('vramlab')", timeout=1000 * TIMEOUT)
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=1000 * TIMEOUT)
-        page.click("text=Run >> nth=0")
-        page.click("text=Run All Cells >> nth=0")
-        page.wait_for_selector(".jp-OutputArea-output table >> nth=2", timeout=1000 * TIMEOUT)
+        menu = page.get_by_role("menubar").get_by_role("menuitem", name="Run", exact=True)
+        menu.click(timeout=1000 * TIMEOUT)
+        page.get_by_role("menuitem", name="Run All Cells", exact=True).click(timeout=1000 * TIMEOUT)
+        # The last cell's prompt gets its number when everything above it has run.
+        page.wait_for_selector(f".jp-InputPrompt:has-text('[{CELLS}]')", timeout=1000 * TIMEOUT)
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=1000 * TIMEOUT)
         table = page.locator(".jp-OutputArea-output table").first.inner_text()
         errors = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']")

@@ -17,7 +17,7 @@ use crate::library::{self, Candidate};
 use crate::signature::{Bound, Signature};
 use crate::ty::{ClosureFacts, ClosureKind, Infer, Ty};
 use crate::value::Value;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 type Built<T> = Result<T, Box<Diagnostic>>;
@@ -33,6 +33,8 @@ pub struct Context<'a> {
     pub earlier: &'a dyn Fn(&str) -> Option<u32>,
     /// Some variable of the session or the cell holds references.
     pub references: bool,
+    /// Variables that borrow others, by their places.
+    pub borrowers: &'a [(Slot, SlotFacts)],
     /// Closures that must capture nothing.
     pub pointers: &'a [(u64, Span, String)],
 }
@@ -67,6 +69,7 @@ pub fn build_cell(tree: &Tree, context: &Context<'_>, next_global: u32) -> Built
     builder.next_global = next_global;
     let value_ty = builder.cell(&tree.body, tree.tail_variable)?;
     let next_global = builder.next_global;
+    builder.watch_borrowers();
     let draft = builder.finish();
     let outcome = flow::check(&draft, context.cell)?;
     let code = Arc::new(seal(draft, context.cell));
@@ -111,14 +114,8 @@ fn seal(draft: Draft, cell: u32) -> Code {
 /// Where the values that calls take were moved from, through temporaries: a failed call gives
 /// arrays back to their variables.
 fn restores(insts: &[Inst]) -> HashMap<usize, Vec<Restore>> {
-    let mut sources: HashMap<Slot, Vec<(Vec<u32>, Place)>> = HashMap::new();
+    let mut sources = Sources::new();
     let mut out = HashMap::new();
-    let origin = |place: &Place, sources: &HashMap<Slot, Vec<(Vec<u32>, Place)>>| match sources
-        .get(&place.slot)
-    {
-        Some(known) if place.steps.is_empty() => known.clone(),
-        _ => vec![(Vec::new(), place.clone())],
-    };
     for (at, inst) in insts.iter().enumerate() {
         match inst {
             Inst::Set { place: to, value: Operand::Move(from) } if to.steps.is_empty() => {
@@ -141,10 +138,10 @@ fn restores(insts: &[Inst]) -> HashMap<usize, Vec<Restore>> {
             | Inst::CallLibrary { args, .. }
             | Inst::CallSurface { args, .. } => {
                 let args: Vec<&Operand> = args.iter().collect();
-                remember(at, &args, &sources, &origin, &mut out);
+                remember(at, &args, &sources, &mut out);
             }
             Inst::ArrayBinary { left, right, .. } => {
-                remember(at, &[left, right], &sources, &origin, &mut out);
+                remember(at, &[left, right], &sources, &mut out);
             }
             _ => {}
         }
@@ -152,13 +149,20 @@ fn restores(insts: &[Inst]) -> HashMap<usize, Vec<Restore>> {
     out
 }
 
+/// The parts of a slot's value, each with the place that it was moved from.
 type Sources = HashMap<Slot, Vec<(Vec<u32>, Place)>>;
+
+fn origin(place: &Place, sources: &Sources) -> Vec<(Vec<u32>, Place)> {
+    match sources.get(&place.slot) {
+        Some(known) if place.steps.is_empty() => known.clone(),
+        _ => vec![(Vec::new(), place.clone())],
+    }
+}
 
 fn remember(
     at: usize,
     args: &[&Operand],
     sources: &Sources,
-    origin: &dyn Fn(&Place, &Sources) -> Vec<(Vec<u32>, Place)>,
     out: &mut HashMap<usize, Vec<Restore>>,
 ) {
     for (index, arg) in args.iter().enumerate() {
@@ -216,6 +220,10 @@ struct Builder<'c> {
     spans: Vec<Span>,
     slots: Vec<SlotFacts>,
     globals: Vec<(Slot, SlotFacts)>,
+    /// Where each global stands in `globals`.
+    known: HashMap<Slot, usize>,
+    /// Variables of earlier cells that the cell has ended.
+    replaced: HashSet<u32>,
     map: HashMap<LocalId, Slot>,
     scopes: Vec<ScopeFrame>,
     loops: Vec<LoopFrame>,
@@ -242,6 +250,8 @@ impl<'c> Builder<'c> {
             spans: Vec::new(),
             slots: Vec::new(),
             globals: Vec::new(),
+            known: HashMap::new(),
+            replaced: HashSet::new(),
             map: HashMap::new(),
             scopes: vec![ScopeFrame { kind: ScopeKind::Block, drops: Vec::new() }],
             loops: Vec::new(),
@@ -323,7 +333,7 @@ impl<'c> Builder<'c> {
             self.next_global += 1;
             let facts =
                 SlotFacts { ty, name: None, mutable: true, span: self.span, entry: Entry::No };
-            self.globals.push((slot, facts));
+            self.add_global(slot, facts);
             return slot;
         }
         let slot = self.new_slot(ty, None, true, self.span);
@@ -334,6 +344,14 @@ impl<'c> Builder<'c> {
         };
         scope.expect("the body's scope is open").drops.push(slot);
         slot
+    }
+
+    /// Notes a global that the body touches, once.
+    fn add_global(&mut self, slot: Slot, facts: SlotFacts) {
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.known.entry(slot) {
+            entry.insert(self.globals.len());
+            self.globals.push((slot, facts));
+        }
     }
 
     fn open(&mut self, kind: ScopeKind) {
@@ -373,16 +391,14 @@ impl<'c> Builder<'c> {
                 Some(cell) => Entry::Earlier { cell, held: (self.context.held)(global) },
                 None => Entry::No,
             };
-            self.globals.push((
-                slot,
-                SlotFacts {
-                    ty,
-                    name: Some(facts.name.clone()),
-                    mutable: facts.mutable,
-                    span: facts.span,
-                    entry,
-                },
-            ));
+            let facts = SlotFacts {
+                ty,
+                name: Some(facts.name.clone()),
+                mutable: facts.mutable,
+                span: facts.span,
+                entry,
+            };
+            self.add_global(slot, facts);
             self.map.insert(local, slot);
             return slot;
         }
@@ -478,6 +494,16 @@ impl<'c> Builder<'c> {
         self.close();
         self.emit(Inst::Return(Operand::Move(Place::slot(dest))));
         Ok(ty)
+    }
+
+    /// What the cell does to a variable may break a reference that another one holds.
+    fn watch_borrowers(&mut self) {
+        for (slot, facts) in self.context.borrowers {
+            let Entry::Earlier { held, .. } = &facts.entry else { continue };
+            if held.loans.iter().any(|(place, _)| self.known.contains_key(&place.slot)) {
+                self.add_global(*slot, facts.clone());
+            }
+        }
     }
 
     fn statement(&mut self, statement: &Statement) -> Built<()> {
@@ -612,25 +638,18 @@ impl<'c> Builder<'c> {
             if facts.global.is_none() || facts.earlier.is_some() {
                 continue;
             }
-            let first = !self.context.locals[..local as usize].iter().any(|other| {
-                other.name == facts.name && other.earlier.is_none() && other.global.is_some()
-            });
             if let Some(global) = (self.context.earlier)(&facts.name)
-                && first
+                && self.replaced.insert(global)
             {
                 let slot = GLOBAL | global;
-                if !self.globals.iter().any(|(own, _)| *own == slot) {
-                    self.globals.push((
-                        slot,
-                        SlotFacts {
-                            ty: Ty::unit(),
-                            name: None,
-                            mutable: true,
-                            span: facts.span,
-                            entry: Entry::Earlier { cell: 0, held: Held::default() },
-                        },
-                    ));
-                }
+                let facts = SlotFacts {
+                    ty: Ty::unit(),
+                    name: None,
+                    mutable: true,
+                    span: facts.span,
+                    entry: Entry::Earlier { cell: 0, held: Held::default() },
+                };
+                self.add_global(slot, facts);
                 out.push(global);
             }
         }
@@ -979,14 +998,15 @@ impl<'c> Builder<'c> {
 
     /// Left to right. A place is read late only when nothing after it can change it.
     fn operand_list(&mut self, parts: &[&Expr], extend: bool) -> Built<Vec<Operand>> {
+        // From the back: whether everything after an operand is quiet, and still.
+        let mut after = vec![(true, true); parts.len()];
+        for index in (1..parts.len()).rev() {
+            let (quiet, still) = after[index];
+            after[index - 1] = (quiet && is_quiet(parts[index]), still && is_still(parts[index]));
+        }
         let mut out = Vec::with_capacity(parts.len());
-        for (index, part) in parts.iter().enumerate() {
-            let rest = &parts[index + 1..];
-            let quiet = if self.ty_of(part).is_copy() {
-                rest.iter().all(|later| is_quiet(later))
-            } else {
-                rest.iter().all(|later| is_still(later))
-            };
+        for (part, (quiet, still)) in parts.iter().zip(after) {
+            let quiet = still || (quiet && self.ty_of(part).is_copy());
             if extend && matches!(part.kind, Kind::Borrow(..) | Kind::Tuple(_) | Kind::List(_)) {
                 let dest = self.temp(self.ty_of(part), true);
                 self.extend = true;
@@ -1325,7 +1345,7 @@ impl<'c> Builder<'c> {
 
     fn base_name(&self, slot: Slot) -> Option<Arc<str>> {
         let facts = if slot & GLOBAL != 0 {
-            &self.globals.iter().find(|(own, _)| *own == slot)?.1
+            &self.globals[*self.known.get(&slot)?].1
         } else {
             &self.slots[slot as usize]
         };

@@ -545,17 +545,22 @@ impl<'d> Flow<'d> {
             for at in self.blocks[block].start..self.blocks[block].end {
                 let inst = &self.draft.insts[at];
                 let mut fault = None;
-                let mut running = state.clone();
+                // Operands of one instruction are used one after the other.
+                let mut moved: Vec<Place> = Vec::new();
                 visit_places(inst, &mut |place, access| {
                     if fault.is_some() {
                         return;
                     }
-                    fault = self.judge(at, place, access, &running);
-                    // Operands of one instruction are used one after the other.
-                    if access == Access::Move
-                        && let Some(children) = whole_children(place)
-                    {
-                        self.mark(place.slot, &children, &mut running, true);
+                    let again = moved
+                        .iter()
+                        .any(|own| own.slot == place.slot && overlap(&own.steps, &place.steps));
+                    fault = if again && !matches!(access, Access::Write | Access::Drop) {
+                        Some(self.use_of_gone(at, place, access))
+                    } else {
+                        self.judge(at, place, access, &state)
+                    };
+                    if access == Access::Move && whole_children(place).is_some() {
+                        moved.push(place.clone());
                     }
                 });
                 if let Some(fault) = fault {

@@ -2,7 +2,7 @@
 
 use crate::build::{self, BuiltCell, Context};
 use crate::check::{Checker, Known, Names};
-use crate::code::{Code, FnCell, Held};
+use crate::code::{Code, Entry, FnCell, GLOBAL, Held, SlotFacts};
 use crate::diagnostic::Diagnostic;
 use crate::guard;
 use crate::hir::Tree;
@@ -168,6 +168,7 @@ impl Interpreter {
     fn build(&self, tree: &Tree, infer: &Infer, cell: u32) -> Result<BuiltCell, Box<Diagnostic>> {
         let held = |global: u32| self.held.get(&global).cloned().unwrap_or_default();
         let earlier = |name: &str| self.variables.get(name).map(|binding| binding.global);
+        let borrowers = self.borrowers();
         let references = self.has_references()
             || tree
                 .locals
@@ -180,6 +181,7 @@ impl Interpreter {
             held: &held,
             earlier: &earlier,
             references,
+            borrowers: &borrowers,
             pointers: &tree.pointers,
         };
         let first = tree
@@ -191,6 +193,27 @@ impl Interpreter {
             .unwrap_or(0)
             .max(self.globals.len() as u32);
         build::build_cell(tree, &context, first)
+    }
+
+    /// The variables that hold references to others, as the flow check sees them.
+    fn borrowers(&self) -> Vec<(u32, SlotFacts)> {
+        self.variables
+            .iter()
+            .filter_map(|(name, binding)| {
+                let held = self.held.get(&binding.global)?;
+                if held.loans.is_empty() {
+                    return None;
+                }
+                let facts = SlotFacts {
+                    ty: binding.ty.clone(),
+                    name: Some(name.clone()),
+                    mutable: binding.mutable,
+                    span: Default::default(),
+                    entry: Entry::Earlier { cell: binding.cell, held: held.clone() },
+                };
+                Some((GLOBAL | binding.global, facts))
+            })
+            .collect()
     }
 
     fn has_references(&self) -> bool {

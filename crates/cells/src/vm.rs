@@ -362,7 +362,7 @@ impl<'h> Vm<'h> {
                 let code =
                     function.code.get().ok_or_else(|| internal("a function's code"))?.clone();
                 let origins = self.origins(args, base, own, at);
-                return self.enter(code, *dest, args, Vec::new(), None, base, origins);
+                return self.enter(code, *dest, args, Vec::new(), None, (base, origins));
             }
             Inst::CallValue { dest, callee, args } => {
                 self.place_of(code, at);
@@ -960,8 +960,7 @@ impl<'h> Vm<'h> {
         args: &[Operand],
         captures: Vec<Value>,
         closure: Option<Ref>,
-        base: usize,
-        origins: Origins,
+        (base, origins): (usize, Origins),
     ) -> Fallible<Next> {
         let values = self.take_all(args, base)?;
         let dest = self.address(dest, base);
@@ -1023,11 +1022,11 @@ impl<'h> Vm<'h> {
                 if closure.captures.len() != closure.code.captures as usize {
                     return Err(internal("a closure that is running already"));
                 }
-                self.enter(closure.code, dest, args, closure.captures, place, base, origins)
+                self.enter(closure.code, dest, args, closure.captures, place, (base, origins))
             }
             Value::Code(cell) => {
                 let code = cell.code.get().ok_or_else(|| internal("a function's code"))?.clone();
-                self.enter(code, dest, args, Vec::new(), None, base, origins)
+                self.enter(code, dest, args, Vec::new(), None, (base, origins))
             }
             Value::Function(function) => {
                 let values = self.take_all(args, base)?;

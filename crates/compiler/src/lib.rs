@@ -46,10 +46,11 @@ impl Default for Options {
     }
 }
 
-/// A lower level of fusion must save this part of the peak to be worth its loops.
+/// A lower level of fusion must save this part of the peak to be worth its loops, and so many bytes.
 const WORTH: u64 = 256;
+const WORTH_BYTES: u64 = 4096;
 /// Programs with more values than this are compiled at one level only.
-const LEVELLED: usize = 3000;
+const LEVELLED: usize = 12_000;
 
 /// Compiles `func`. `donate` says per parameter whether its buffer may be reused.
 ///
@@ -59,11 +60,11 @@ pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<P
     let graph = simplify::simplify(Graph::trace(func)?);
     let level = if options.fuse { Level::Full } else { Level::Off };
     let mut lowered = Lowered::new(&graph, donate, level, options);
-    if options.fuse && lowered.plan.temp_bytes > 0 && graph.nodes.len() <= LEVELLED {
+    if options.fuse && lowered.plan.could_be_lower() && graph.nodes.len() <= LEVELLED {
         for level in [Level::Frugal, Level::Off] {
             let other = Lowered::new(&graph, donate, level, options);
             let peak = other.plan.peak_bytes;
-            if peak + peak / WORTH < lowered.plan.peak_bytes {
+            if peak + (peak / WORTH).max(WORTH_BYTES) < lowered.plan.peak_bytes {
                 lowered = other;
                 lowered.fused.notes.insert(0, level.chosen().into());
             }

@@ -380,3 +380,90 @@ fn a_costly_broadcast_is_computed_once() {
     assert!(program.notes.iter().any(|n| n.contains("100 times over")), "{:?}", program.notes);
     assert!(matches!(program.slots.last().unwrap().place, Place::Result { .. }));
 }
+
+#[test]
+fn arrays_of_many_axes_compile() {
+    let shape = |dims: &[usize]| format!("{dims:?}").replace(' ', "");
+    let dims = [2; 16];
+    let reversed: Vec<String> = (0..16).rev().map(|a| a.to_string()).collect();
+    let mut row = [1; 16];
+    row.iter_mut().step_by(2).for_each(|d| *d = 2);
+    let (s, r, perm) = (shape(&dims), shape(&row), reversed.join(", "));
+    let text = format!(
+        "func f(%0: f32{s}, %1: f32{r}) -> (f32{s}) {{
+           %2 = transpose[perm=({perm})] %0 : f32{s}
+           %3 = exp %2 : f32{s}
+           %4 = add %3 %1 : f32{s}
+           return %4
+         }}"
+    );
+    let func = Arc::new(parse(&text, &vramlab_ops::lookup).unwrap());
+    let program = compile(&func, &[false; 2], &Options::default()).unwrap();
+    let inputs = arguments(&func);
+    let wanted = evaluate(&func, &inputs).unwrap();
+    let order = Order { whole_rows: false, rows_backwards: false };
+    assert!(close(&execute(&program, &inputs, order)[0], &wanted[0], 1e-4));
+}
+
+#[test]
+fn cross_entropy_is_one_kernel_and_a_sum() {
+    let program = check(
+        "func f(%0: f32[100,32], %1: i32[100,1]) -> (f32[]) {
+           %2 = max[axes=(1), keep=true] %0 : f32[100,1]
+           %3 = sub %0 %2 : f32[100,32]
+           %4 = exp %3 : f32[100,32]
+           %5 = sum[axes=(1), keep=true] %4 : f32[100,1]
+           %6 = log %5 : f32[100,1]
+           %7 = sub %3 %6 : f32[100,32]
+           %8 = iota[dtype=i32, shape=[100,32], axis=1] : i32[100,32]
+           %9 = eq %8 %1 : bool[100,32]
+           %10 = convert[dtype=f32] %9 : f32[100,32]
+           %11 = mul %7 %10 : f32[100,32]
+           %12 = sum[axes=(0, 1), keep=false] %11 : f32[]
+           %13 = neg %12 : f32[]
+           return %13
+         }",
+    );
+    kernels(&program, 2);
+    assert!(program.temp_bytes <= 400);
+}
+
+#[test]
+fn batch_norm_reads_its_input_three_times() {
+    let program = check(
+        "func f(%0: f32[96,32]) -> (f32[96,32]) {
+           %1 = sum[axes=(0), keep=true] %0 : f32[1,32]
+           %2 = full[value=96.0:f32, shape=[]] : f32[]
+           %3 = div %1 %2 : f32[1,32]
+           %4 = sub %0 %3 : f32[96,32]
+           %5 = square %4 : f32[96,32]
+           %6 = sum[axes=(0), keep=true] %5 : f32[1,32]
+           %7 = div %6 %2 : f32[1,32]
+           %8 = rsqrt %7 : f32[1,32]
+           %9 = mul %4 %8 : f32[96,32]
+           return %9
+         }",
+    );
+    kernels(&program, 5);
+    assert!(program.temp_bytes <= 4 * 128);
+}
+
+#[test]
+fn reductions_of_transposed_arrays_walk_memory_in_order() {
+    let program = check(
+        "func f(%0: f32[40,60]) -> (f32[60], f32[40]) {
+           %1 = transpose[perm=(1, 0)] %0 : f32[60,40]
+           %2 = sum[axes=(1), keep=false] %1 : f32[60]
+           %3 = sum[axes=(0), keep=false] %1 : f32[40]
+           return %2 %3
+         }",
+    );
+    let unit = |access: &vramlab_ir::kernel::Access| access.strides.last() == Some(&1);
+    for kernel in &program.kernels {
+        match &kernel.body {
+            Body::Rows(rows) => assert!(rows.reads.iter().all(unit)),
+            Body::Columns(columns) => assert!(columns.reads.iter().all(unit)),
+            Body::Dot(_) => unreachable!(),
+        }
+    }
+}

@@ -52,16 +52,38 @@ fn random_bit(seed: u64, other: bool) -> bool {
     seed.is_multiple_of(2) != other
 }
 
+/// The first `count` seeds, or those that FUZZ=FROM:COUNT names.
+fn seeds(count: u64) -> std::ops::Range<u64> {
+    let Ok(text) = std::env::var("FUZZ") else { return 0..count };
+    let (from, count) = text.split_once(':').expect("FUZZ=FROM:COUNT");
+    let from: u64 = from.parse().expect("a number");
+    from..from + count.parse::<u64>().expect("a number")
+}
+
 #[test]
 fn random_programs_mean_what_the_interpreter_says() {
-    let (from, count) = match std::env::var("FUZZ") {
-        Ok(text) => {
-            let (from, count) = text.split_once(':').expect("FUZZ=FROM:COUNT");
-            (from.parse().expect("a number"), count.parse().expect("a number"))
-        }
-        Err(_) => (0, 3000),
-    };
-    for seed in from..from + count {
+    for seed in seeds(3000) {
         one(seed, 1 + (seed % 23) as usize);
+    }
+}
+
+/// Programs over arrays of many bytes, compiled only: the plan keeps its rules, and fusion does not
+/// raise the peak by more than it may.
+#[test]
+fn fusion_does_not_raise_the_peak() {
+    for seed in seeds(2000) {
+        let (func, donate) = Generator::scaled(seed, 16).program(1 + (seed % 23) as usize);
+        let func = Arc::new(func);
+        let peak = |fuse| {
+            let options = Options { fuse, ..Options::default() };
+            let program = compile(&func, &donate, &options).unwrap();
+            check_plan(&program);
+            program.peak_bytes
+        };
+        let (fused, unfused) = (peak(true), peak(false));
+        assert!(
+            fused <= unfused + unfused / 200 + 4096,
+            "seed {seed}, donate {donate:?}: from {unfused} to {fused}\n{func}"
+        );
     }
 }

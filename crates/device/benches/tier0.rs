@@ -100,8 +100,14 @@ fn cases() -> Vec<(&'static str, Kernel, Vec<usize>)> {
         ("sum over axis 0, 1000000x10", sum_columns(1_000_000, 10), vec![10_000_000, 10]),
         ("argmax 4096x4096", arg_max(4096, 4096), vec![M16, 4096]),
         ("transpose 4096x4096", transpose(4096), vec![M16; 2]),
+        ("sum of columns 4096x4096", sum_across(4096), vec![M16, 4096]),
         ("dot 1024", dot(1024, 1024, 1024), vec![1 << 20; 3]),
         ("dot 4096x784x512", dot(4096, 512, 784), vec![4096 * 784, 784 * 512, 4096 * 512]),
+        ("dot 128", dot(128, 128, 128), vec![1 << 14; 3]),
+        ("dot 4096x784x10", dot(4096, 10, 784), vec![4096 * 784, 7840, 40960]),
+        ("dot 784x4096x10", dot(784, 10, 4096), vec![4096 * 784, 40960, 7840]),
+        ("dot 16x4096x4096", dot(16, 4096, 4096), vec![16 * 4096, M16, 16 * 4096]),
+        ("dot transposed 1024", dot_transposed(1024), vec![1 << 20; 3]),
         ("matrix-vector 4096", dot(4096, 1, 4096), vec![M16, 4096, 4096]),
         ("vector-matrix 4096", dot(1, 4096, 4096), vec![4096, M16, 4096]),
         ("add of 10", map(2, 10, |code| code.op(ScalarOp::Add, &[0, 1])), vec![10; 3]),
@@ -326,6 +332,23 @@ fn transpose(n: usize) -> Kernel {
     let stage = stage(Per::Columns, code, vec![Sink::Store { write: 0, reg }]);
     let n_stride = n as isize;
     rows(vec![n], n, vec![access(0, &[1, n_stride])], vec![access(1, &[n_stride, 1])], vec![stage])
+}
+
+/// The rows of a transposed matrix.
+fn sum_across(n: usize) -> Kernel {
+    let mut kernel = sum_rows(n, n);
+    if let Body::Rows(image) = &mut kernel.body {
+        image.reads[0].strides = vec![1, n as isize];
+    }
+    kernel
+}
+
+fn dot_transposed(n: usize) -> Kernel {
+    let n_stride = n as isize;
+    let (a, b, c) =
+        (access(0, &[1, n_stride]), access(1, &[1, n_stride]), access(2, &[n_stride, 1]));
+    let batch = Vec::new();
+    kernel(3, Body::Dot(Dot { dtype: F32, batch, m: n, n, k: n, a, b, c, epilogue: None }))
 }
 
 fn dot(m: usize, n: usize, k: usize) -> Kernel {

@@ -76,6 +76,11 @@ pub enum Per {
 }
 
 /// For every row (coordinates over `outer`): the stages in order. A map is one column stage.
+///
+/// A write may take over the bytes of a read, in the same buffer or in another slot at the same
+/// place. The two then have equal accesses (element size, offset, strides and starts), and nothing
+/// reads those bytes in a later stage: so a device may take as many elements of a row at once as it
+/// likes, as long as it reads all of them before it writes any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RowLoop {
     pub outer: Vec<usize>,

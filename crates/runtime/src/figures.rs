@@ -94,6 +94,8 @@ pub struct OwnerReport {
 #[derive(Clone, Debug, PartialEq)]
 pub struct BufferReport {
     pub buffer: BufferId,
+    /// Which allocation of the heap its bytes are: unlike an address it is never used again.
+    pub allocation: u64,
     pub owner: String,
     /// Everybody who holds the bytes, this owner included.
     pub holders: Vec<String>,
@@ -237,6 +239,7 @@ impl State {
         };
         BufferReport {
             buffer: ids.iter().find(named).copied().unwrap_or(ids[0]),
+            allocation: storage.block.id().sequence(),
             owner: owners::of_claim(claim).to_string(),
             holders: self.holders(id),
             ty: claim.ty.clone(),

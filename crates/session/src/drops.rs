@@ -1,10 +1,10 @@
 //! `drop(x)` that frees nothing, because somebody else still holds the bytes: said, with the holder.
 
-use crate::report::mib;
+use crate::report::size;
 use crate::scan::{Kind, scan};
 use vramlab_runtime::{BufferReport, Context};
 
-/// Where the arrays of variables lie that a text is about to drop.
+/// The allocations behind the variables that a text is about to drop.
 pub struct Watched(Vec<(String, Vec<u64>)>);
 
 /// Names in `drop(x)` and `drop((x, y))`.
@@ -34,8 +34,8 @@ pub fn watch(context: &Context, text: &str) -> Watched {
     let buffers = context.buffers();
     let of = |name: String| {
         let held = buffers.iter().filter(|buffer| holds(buffer, &name) && buffer.granted > 0);
-        let addresses = held.map(|buffer| buffer.address).collect();
-        (name, addresses)
+        let allocations = held.map(|buffer| buffer.allocation).collect();
+        (name, allocations)
     };
     Watched(names.into_iter().map(of).collect())
 }
@@ -51,14 +51,14 @@ pub fn notes(context: &Context, watched: Watched) -> Vec<String> {
     }
     let buffers = context.buffers();
     let mut notes = Vec::new();
-    for (name, addresses) in watched.0 {
-        for address in addresses {
-            let left = buffers.iter().find(|buffer| buffer.address == address);
+    for (name, allocations) in watched.0 {
+        for allocation in allocations {
+            let left = buffers.iter().find(|buffer| buffer.allocation == allocation);
             let Some(buffer) = left.filter(|buffer| !holds(buffer, &name)) else { continue };
             notes.push(format!(
-                "drop({name}) freed nothing: {} still holds its {} MiB",
+                "drop({name}) freed nothing: {} still holds its {}",
                 buffer.holders.join(", "),
-                mib(buffer.requested)
+                size(buffer.requested)
             ));
         }
     }

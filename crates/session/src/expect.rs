@@ -216,7 +216,7 @@ impl Expectation {
             Unit::Bytes => {
                 let sign = if whole < 0 { "-" } else { "" };
                 let bytes = whole.unsigned_abs() as u64;
-                format!("{sign}{} MiB ({sign}{bytes} bytes)", report::mib(bytes))
+                format!("{sign}{} ({sign}{bytes} bytes)", report::size(bytes))
             }
             Unit::Count => whole.to_string(),
             Unit::Fraction => format!("{:.4}", (self.figure.value)(report)),

@@ -2,7 +2,7 @@
 
 use crate::commands;
 use crate::event::Content;
-use crate::report::mib;
+use crate::report::size;
 use crate::rewrite::out_name;
 use crate::scan::is_word;
 use crate::session::Session;
@@ -122,9 +122,9 @@ fn of_variable(session: &Session, shown: &str, variable: &Variable) -> Content {
         for (path, array) in arrays.iter().take(MOST_ARRAYS) {
             let holders = array.holders().join(", ");
             text.push_str(&format!(
-                "\n{path}: {}, {} MiB ({} bytes), held by {holders}",
+                "\n{path}: {}, {} ({} bytes), held by {holders}",
                 array.ty(),
-                mib(array.ty().bytes()),
+                size(array.ty().bytes()),
                 array.ty().bytes()
             ));
         }

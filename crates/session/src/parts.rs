@@ -42,6 +42,13 @@ impl Parts {
     pub fn has_rust(&self) -> bool {
         self.parts.iter().any(|part| part.kind == PartKind::Rust)
     }
+
+    /// Something beside `%expect` stands in the cell, so that there is something to judge in it.
+    pub fn has_deeds(&self) -> bool {
+        let judges =
+            |part: &Part| part.kind == PartKind::Command && cut_word(&part.text).0 == "expect";
+        !self.parts.iter().all(judges)
+    }
 }
 
 /// `is_variable` decides `!name`: a negation when it is one.

@@ -14,6 +14,11 @@ pub fn mib(bytes: u64) -> String {
     }
 }
 
+/// A size by itself, with its unit, for prose.
+pub fn size(bytes: u64) -> String {
+    vramlab_memory::format_bytes(bytes)
+}
+
 /// MiB, without decimals where there are none: for pools and limits.
 pub fn mib_short(bytes: u64) -> String {
     match bytes % (1 << 20) {

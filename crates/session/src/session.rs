@@ -77,8 +77,8 @@ pub(crate) struct Running {
     pub source: String,
     /// Conditions to check when it ends.
     pub expectations: Vec<Expectation>,
-    /// The cell has statements of its own for `%expect` to measure.
-    pub has_rust: bool,
+    /// The cell has deeds of its own for `%expect` to judge.
+    pub has_deeds: bool,
     /// What the table must say beside its figures.
     pub notes: Vec<String>,
     /// Files that `%run` is in the middle of.
@@ -142,7 +142,8 @@ impl Session {
         let cell = self.last_cell;
         let parts = self.parts(code);
         let has_rust = parts.has_rust();
-        self.running = Running { cell, source: code.into(), has_rust, ..Running::default() };
+        let has_deeds = parts.has_deeds();
+        self.running = Running { cell, source: code.into(), has_deeds, ..Running::default() };
         self.context.cell_begin(cell);
         let mut ended = self.run_magics(&parts, started, sink);
         let figures = self.context.cell_end();
@@ -330,12 +331,12 @@ impl Session {
     /// A cell of a file, within the cell at hand.
     pub(crate) fn run_nested(&mut self, code: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
         let outer = std::mem::replace(&mut self.running.source, code.to_string());
-        let had_rust = self.running.has_rust;
+        let had_deeds = self.running.has_deeds;
         let parts = self.parts(code);
-        self.running.has_rust |= parts.has_rust();
+        self.running.has_deeds |= parts.has_deeds();
         let ran = self.run_in_order(&parts, sink);
         self.running.source = outer;
-        self.running.has_rust = had_rust;
+        self.running.has_deeds = had_deeds;
         ran.map_err(Refusal::from)
     }
 
@@ -564,7 +565,7 @@ pub struct Failed {
 }
 
 impl Failed {
-    fn before(error: CellError) -> Failed {
+    pub(crate) fn before(error: CellError) -> Failed {
         Failed { error, ran: false }
     }
 

@@ -250,11 +250,8 @@ impl Checker<'_> {
     /// The cell's text between two places.
     pub(super) fn text(&self, span: Span) -> String {
         let mut out = String::new();
-        for (index, line) in self.source.split('\n').enumerate() {
-            let number = index as u32 + 1;
-            if number < span.line || number > span.end_line {
-                continue;
-            }
+        for number in span.line..=span.end_line {
+            let line = self.lines.get(number as usize - 1).copied().unwrap_or_default();
             let from = if number == span.line { span.column as usize - 1 } else { 0 };
             let to =
                 if number == span.end_line { span.end_column as usize - 1 } else { usize::MAX };

@@ -107,7 +107,7 @@ pub struct Checker<'n> {
     /// New constants and functions of the top level, to be kept by the session.
     pub constants: Vec<(String, Ty, Value)>,
     pub top_functions: Vec<Arc<FnCell>>,
-    source: &'n str,
+    lines: Vec<&'n str>,
 }
 
 impl<'n> Checker<'n> {
@@ -128,7 +128,7 @@ impl<'n> Checker<'n> {
             diverges: false,
             constants: Vec::new(),
             top_functions: Vec::new(),
-            source,
+            lines: source.split('\n').collect(),
         }
     }
 

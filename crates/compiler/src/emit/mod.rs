@@ -37,8 +37,8 @@ pub(crate) struct Draft {
 pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &Options) -> Draft {
     match group.kind {
         GroupKind::Map => order_dims(group),
-        GroupKind::Rows => reduce_across(graph, group),
-        GroupKind::Columns | GroupKind::Dot => {}
+        GroupKind::Rows | GroupKind::Columns => turn_reduction(graph, group),
+        GroupKind::Dot => {}
     }
     let mut emitter = Emitter::new(graph, group, slots);
     let body = match group.kind {
@@ -49,6 +49,10 @@ pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &O
     emitter.finish(body)
 }
 
+/// Rows of so few columns are walked the other way. A device works on several short rows at once, so
+/// longer ones gain nothing by it (measured: 3 columns 20 % faster, 8 columns 30 % slower).
+const FEW: usize = 4;
+
 /// Rows of a few columns cost more in bookkeeping than in work: a long dimension goes last, in
 /// blocks short enough that the cache lines which neighbouring passes share stay near.
 fn order_dims(group: &mut Group) {
@@ -57,7 +61,7 @@ fn order_dims(group: &mut Group) {
         return;
     }
     let (before, last) = (group.dims[rank - 2], group.dims[rank - 1]);
-    if last >= 16 || before < 4 * last {
+    if last > FEW || before < 4 * last {
         return;
     }
     let block = (256..=2048).rev().find(|&b| before > b && before.is_multiple_of(b));
@@ -69,27 +73,43 @@ fn order_dims(group: &mut Group) {
     group.swap_last();
 }
 
-/// Many rows of a few columns that are only reduced: all rows side by side are the columns of a
-/// reduction over the other dimension.
-fn reduce_across(graph: &Graph, group: &mut Group) {
-    let [.., rows, columns] = group.dims[..] else { return };
-    if columns >= 16 || rows < 4 * columns {
-        return;
+/// A loop that only reduces may do so along rows or across them: across when there are many rows of
+/// a few columns, else the way in which what it reads lies dense in memory.
+fn turn_reduction(graph: &Graph, group: &mut Group) {
+    let [.., before, last] = group.dims[..] else { return };
+    let (mut along, mut across) = (0, 0);
+    for request in group.requests.iter().filter(|r| r.source == Source::Read) {
+        let [.., outer, inner] = request.form.strides[..] else { return };
+        along += (inner.abs() == 1) as usize;
+        across += (outer.abs() == 1 && inner.abs() > 1) as usize;
     }
-    let reduction = |source: Source| match source {
+    let turned = across > 0 && along == 0;
+    match group.kind {
+        GroupKind::Rows if turned || (last <= FEW && before >= 4 * last) => {
+            if only_reduces(graph, group) {
+                group.swap_last();
+                group.kind = GroupKind::Columns;
+            }
+        }
+        GroupKind::Columns if turned && before > FEW => {
+            group.swap_last();
+            group.kind = GroupKind::Rows;
+        }
+        _ => {}
+    }
+}
+
+/// Whether a group of rows stores its reductions and does nothing else with them.
+fn only_reduces(graph: &Graph, group: &Group) -> bool {
+    let reduction = |request: u32| match group.requests[request as usize].source {
         Source::Item(item) => {
             let node = group.items[item as usize].node;
             matches!(graph.node(node).kind, Kind::Reduce { .. })
         }
         Source::Read => false,
     };
-    let by = |request: u32| reduction(group.requests[request as usize].source);
-    let stored = group.roots.iter().all(|root| by(root.request));
-    let used = group.items.iter().flat_map(|i| &i.operands).any(|operand| by(operand.request));
-    if stored && !used {
-        group.swap_last();
-        group.kind = GroupKind::Columns;
-    }
+    group.roots.iter().all(|root| reduction(root.request))
+        && !group.items.iter().flat_map(|i| &i.operands).any(|operand| reduction(operand.request))
 }
 
 /// The state of one group's writing: its buffers, reads and writes.

@@ -125,7 +125,8 @@ impl Group {
 
     /// Splits loop dimension `dim`; `false` when its role forbids it.
     pub fn split(&mut self, dim: usize, inner: usize) -> bool {
-        if dim + self.fixed() >= self.dims.len() || self.dims.len() >= MAX_DIMS {
+        let full = self.dims.len() >= MAX_DIMS && !self.items.is_empty();
+        if full || dim + self.fixed() >= self.dims.len() {
             return false;
         }
         self.dims[dim] /= inner;
@@ -158,6 +159,26 @@ impl Group {
         (inner == size).then_some(dim)
     }
 
+    /// Makes a loop over elements that of a product `m` by `n` with `k` terms each, when its
+    /// dimensions allow that; the number of batch dimensions before m. Splits may remain when not.
+    pub fn enter_product(&mut self, m: usize, n: usize, k: usize) -> Option<usize> {
+        self.boundary(n)?;
+        let rows = self.boundary(m * n)?;
+        let columns = self.boundary(n)?;
+        if self.dims.len() - columns > 1 || columns - rows > 1 {
+            return None;
+        }
+        if columns == self.dims.len() {
+            self.insert(columns, 1);
+        }
+        if columns == rows {
+            self.insert(rows, 1);
+        }
+        self.insert(self.dims.len(), k);
+        self.kind = GroupKind::Dot;
+        Some(rows)
+    }
+
     /// Moves the last dimension but one behind the last: for maps only, whose order is free.
     pub fn swap_last(&mut self) {
         let last = self.dims.len() - 1;
@@ -166,5 +187,6 @@ impl Group {
     }
 }
 
-/// Loops deeper than this are not worth their bookkeeping; the value is stored instead.
+/// Loops are not made deeper than this to let another value join them. What a loop is for may need
+/// more: it has as many as its own axes ask for.
 const MAX_DIMS: usize = 12;

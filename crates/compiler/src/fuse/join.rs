@@ -1,7 +1,6 @@
 //! Joining: whether a node can be computed inside a group that uses it, and how.
 
 use super::group::Operand;
-use super::own::dot_forms;
 use super::{CHEAP, Fuser, GroupKind, Item, Level, Root};
 use crate::form::{
     Axes, Form, Misfit, RunStart, StartSource, broadcast_strides, dense_strides, locate,
@@ -53,11 +52,11 @@ impl Fuser<'_> {
         }
     }
 
-    fn form(&self, group: u32, request: u32) -> &Form {
+    pub(super) fn form(&self, group: u32, request: u32) -> &Form {
         &self.groups[group as usize].requests[request as usize].form
     }
 
-    fn distinct(&self, group: u32, requests: &[u32]) -> Vec<u32> {
+    pub(super) fn distinct(&self, group: u32, requests: &[u32]) -> Vec<u32> {
         let mut kept: Vec<u32> = Vec::with_capacity(1);
         for &request in requests {
             if !kept.iter().any(|&k| self.form(group, k) == self.form(group, request)) {
@@ -116,8 +115,34 @@ impl Fuser<'_> {
         requests: &[u32],
         store: bool,
     ) -> Result<(), String> {
-        let graph = self.graph;
-        let Kind::Map(program) = &graph.node(id).kind else { unreachable!("checked by join") };
+        let distinct = self.distinct(group, requests);
+        self.admissible(id, group, requests, &distinct)?;
+        let stored_at = if store { Some(self.storable(id, group, &distinct)?) } else { None };
+        let (uses, indices) = self.uses(id);
+        let forms = self.operand_forms(id, group, &distinct, &uses, &indices)?;
+        for (&request, forms) in distinct.iter().zip(forms) {
+            let form = self.form(group, request).clone();
+            let answered: Vec<u32> =
+                requests.iter().copied().filter(|&r| *self.form(group, r) == form).collect();
+            let item = self.map_item(id, group, form, &uses, &indices, forms);
+            self.push_item(group, &answered, item);
+        }
+        if let Some(request) = stored_at {
+            let write = self.form(group, request).clone();
+            self.groups[group as usize].roots.push(Root { node: id, request, write });
+        }
+        self.joined[id.index()] |= !self.graph.node(id).inputs.is_empty();
+        Ok(())
+    }
+
+    /// Whether a map may be computed in the group at all.
+    fn admissible(
+        &self,
+        id: NodeId,
+        group: u32,
+        requests: &[u32],
+        distinct: &[u32],
+    ) -> Result<(), String> {
         let target = &self.groups[group as usize];
         if requests.iter().any(|&r| target.requests[r as usize].buffer_only) {
             return Err("a product or a gather reads it from memory".into());
@@ -125,69 +150,65 @@ impl Fuser<'_> {
         if target.items.len() >= MAX_ITEMS || target.requests.len() >= MAX_REQUESTS {
             return Err("the loop is full".into());
         }
-        let distinct = self.distinct(group, requests);
-        let own = self.groups[group as usize].items.is_empty();
-        if !own {
-            self.affordable(id, group, &distinct)?;
+        if !target.items.is_empty() {
+            self.affordable(id, group, distinct)?;
         }
-        let positional =
-            program.insts.iter().any(|inst| matches!(inst, Inst::Index { .. } | Inst::Position));
-        if positional && distinct.iter().any(|&r| !self.form(group, r).starts.is_empty()) {
+        let Kind::Map(program) = &self.graph.node(id).kind else {
+            unreachable!("only maps are asked about")
+        };
+        let asks = |inst: &Inst| matches!(inst, Inst::Index { .. } | Inst::Position);
+        if program.insts.iter().any(asks)
+            && distinct.iter().any(|&r| !self.form(group, r).starts.is_empty())
+        {
             return Err("its coordinates are known only at run time".into());
         }
-        let stored_at = if store { Some(self.storable(id, group, &distinct)?) } else { None };
-        let (uses, indices) = self.uses(id);
-        let plain = indices.is_empty()
-            && uses.iter().all(|u| u.gather.is_none())
-            && self.graph.node(id).inputs.iter().all(|&i| self.same_shape(i, id));
-        let axes = (!plain).then(|| {
-            let mut strides: Vec<Vec<isize>> = uses.iter().map(|u| u.strides.clone()).collect();
-            strides.extend(indices.iter().map(|&axis| self.unit(id, axis)));
-            Axes::joined(&graph.ty(id).shape, &strides)
-        });
-        let mut forms = Vec::with_capacity(distinct.len());
-        if let Some(axes) = &axes {
-            // A later split changes earlier forms, so all is located once more when one happened.
-            loop {
-                let dims = self.groups[group as usize].dims.len();
-                forms.clear();
-                for &request in &distinct {
-                    forms.push(self.located(group, request, axes)?);
-                }
-                if self.groups[group as usize].dims.len() == dims {
-                    break;
-                }
-            }
-        }
-        for (at, &request) in distinct.iter().enumerate() {
-            let form = self.form(group, request).clone();
-            let operand_forms = match axes {
-                Some(_) => std::mem::take(&mut forms[at]),
-                None => vec![form.clone(); uses.len()],
-            };
-            let answered: Vec<u32> =
-                requests.iter().copied().filter(|&r| *self.form(group, r) == form).collect();
-            self.map_item(id, group, &answered, form, &uses, &indices, operand_forms);
-        }
-        if let Some(request) = stored_at {
-            let write = self.form(group, request).clone();
-            self.groups[group as usize].roots.push(Root { node: id, request, write });
-        }
-        self.joined[id.index()] |= !graph.node(id).inputs.is_empty();
         Ok(())
     }
 
-    #[allow(clippy::too_many_arguments)]
+    /// For each distinct request: the forms of the map's uses, then of its indices.
+    fn operand_forms(
+        &mut self,
+        id: NodeId,
+        group: u32,
+        distinct: &[u32],
+        uses: &[Use],
+        indices: &[u32],
+    ) -> Result<Vec<Vec<Form>>, String> {
+        let graph = self.graph;
+        let shape = &graph.ty(id).shape;
+        let plain = indices.is_empty()
+            && uses.iter().all(|u| u.gather.is_none())
+            && graph.node(id).inputs.iter().all(|&i| graph.ty(i).shape == *shape);
+        if plain {
+            let same = |&r: &u32| vec![self.form(group, r).clone(); uses.len()];
+            return Ok(distinct.iter().map(same).collect());
+        }
+        let mut strides: Vec<Vec<isize>> = uses.iter().map(|u| u.strides.clone()).collect();
+        strides.extend(indices.iter().map(|&axis| self.unit(id, axis)));
+        let axes = Axes::joined(shape, &strides);
+        // A later split changes earlier forms, so all is located once more when one happened.
+        loop {
+            let dims = self.groups[group as usize].dims.len();
+            let mut forms = Vec::with_capacity(distinct.len());
+            for &request in distinct {
+                forms.push(self.located(group, request, &axes)?);
+            }
+            if self.groups[group as usize].dims.len() == dims {
+                return Ok(forms);
+            }
+        }
+    }
+
+    /// A map at one form, with its operands asked for.
     fn map_item(
         &mut self,
         id: NodeId,
         group: u32,
-        requests: &[u32],
         form: Form,
         uses: &[Use],
         indices: &[u32],
         forms: Vec<Form>,
-    ) {
+    ) -> Item {
         let graph = self.graph;
         let mut forms = forms.into_iter();
         let mut operands = Vec::with_capacity(uses.len());
@@ -202,11 +223,7 @@ impl Fuser<'_> {
             });
         }
         let indices = indices.iter().copied().zip(forms).collect();
-        self.push_item(group, requests, Item { node: id, form, operands, indices });
-    }
-
-    fn same_shape(&self, a: NodeId, b: NodeId) -> bool {
-        self.graph.ty(a).shape == self.graph.ty(b).shape
+        Item { node: id, form, operands, indices }
     }
 
     /// Strides that give the coordinate along `axis` of `id`.
@@ -262,11 +279,15 @@ impl Fuser<'_> {
             points /= target.dims.last().copied().unwrap_or(1);
         }
         let times = points / self.graph.elements(id).max(1);
-        if times > 1 && facts.weight > CHEAP && !self.per_row(id, group, distinct[0]) {
-            return Err(format!(
-                "broadcast: would be computed {times} times over, at a cost of {}",
-                facts.weight
-            ));
+        if times > 1 && facts.weight > CHEAP / 2 && !self.per_row(id, group, distinct[0]) {
+            let limit = self.options.max_kept_row_bytes;
+            return Err(match facts.row_extent * 4 > limit {
+                true => too_long(facts.row_extent, limit),
+                false => format!(
+                    "broadcast: would be computed {times} times over, at a cost of {}",
+                    facts.weight
+                ),
+            });
         }
         if self.level == Level::Frugal {
             self.frugal(id, group)?;
@@ -282,7 +303,7 @@ impl Fuser<'_> {
     }
 
     /// Whether the request asks for one value a row, in rows of `extent` columns that fit.
-    fn row_of(&self, group: u32, request: u32, extent: usize) -> bool {
+    pub(super) fn row_of(&self, group: u32, request: u32, extent: usize) -> bool {
         let target = &self.groups[group as usize];
         target.dims.last() == Some(&extent)
             && self.form(group, request).strides.last() == Some(&0)
@@ -291,7 +312,7 @@ impl Fuser<'_> {
     }
 
     /// Refuses to let one loop wait for more than two temporaries.
-    fn frugal(&self, id: NodeId, group: u32) -> Result<(), String> {
+    pub(super) fn frugal(&self, id: NodeId, group: u32) -> Result<(), String> {
         let target = &self.groups[group as usize];
         let mut temporaries: Vec<NodeId> = target
             .requests
@@ -315,7 +336,12 @@ impl Fuser<'_> {
     }
 
     /// The request at which the group meets every element of `id` exactly once.
-    fn storable(&mut self, id: NodeId, group: u32, distinct: &[u32]) -> Result<u32, String> {
+    pub(super) fn storable(
+        &mut self,
+        id: NodeId,
+        group: u32,
+        distinct: &[u32],
+    ) -> Result<u32, String> {
         let elements = self.graph.elements(id);
         let extent = self.facts[id.index()].row_extent;
         let per_row =
@@ -339,139 +365,11 @@ impl Fuser<'_> {
             GroupKind::Dot => Err("it is a result, and a product's loop stores one array".into()),
         }
     }
+}
 
-    fn join_reduce(
-        &mut self,
-        id: NodeId,
-        group: u32,
-        requests: &[u32],
-        store: bool,
-        outer: usize,
-        reduced: usize,
-    ) -> Result<(), String> {
-        let distinct = self.distinct(group, requests);
-        let [request] = distinct[..] else {
-            return Err("met at several places of one loop: stored".into());
-        };
-        let target = &self.groups[group as usize];
-        if requests.iter().any(|&r| target.requests[r as usize].buffer_only) {
-            return Err("a product or a gather reads it from memory".into());
-        }
-        if !self.form(group, request).starts.is_empty() {
-            return Err("its place is known only at run time".into());
-        }
-        if self.level == Level::Frugal {
-            self.frugal(id, group)?;
-        }
-        self.enter_rows(group, request, outer, reduced)?;
-        let stored_at = if store { Some(self.storable(id, group, &distinct)?) } else { None };
-        let form = self.form(group, request).clone();
-        let mut operand = form.scaled(reduced as isize);
-        *operand.strides.last_mut().expect("rows have columns") = 1;
-        self.item(id, group, requests, form.clone(), &[operand], false);
-        if let Some(request) = stored_at {
-            self.groups[group as usize].roots.push(Root { node: id, request, write: form });
-        }
-        self.joined[id.index()] = true;
-        Ok(())
-    }
-
-    /// Makes the group one of rows with `reduced` columns in which the request is one value a row.
-    fn enter_rows(
-        &mut self,
-        group: u32,
-        request: u32,
-        outer: usize,
-        reduced: usize,
-    ) -> Result<(), String> {
-        let limit = self.options.max_kept_row_bytes;
-        if self.row_of(group, request, reduced) {
-            let target = &mut self.groups[group as usize];
-            let rows: usize = target.dims[..target.dims.len() - 1].iter().product();
-            if rows != outer {
-                return Err("its rows are not the rows of the loop that uses it".into());
-            }
-            target.kind = GroupKind::Rows;
-            return Ok(());
-        }
-        let form = self.form(group, request);
-        let target = &self.groups[group as usize];
-        let walks = target.kind == GroupKind::Map
-            && form.covers(&target.dims, 0, outer)
-            && target.points() == outer;
-        if walks && (reduced >= 32 || outer <= 4096) {
-            let last = target.dims.len();
-            let target = &mut self.groups[group as usize];
-            target.insert(last, reduced);
-            target.kind = GroupKind::Rows;
-            return Ok(());
-        }
-        if walks {
-            return Err(format!("rows of {reduced} are too short to carry more work each"));
-        }
-        if target.dims.last() == Some(&reduced) && reduced * 4 > limit {
-            return Err(format!(
-                "a row of {reduced} elements is longer than the {limit} bytes that are kept"
-            ));
-        }
-        Err("the loop that uses it has other rows".into())
-    }
-
-    fn join_dot(
-        &mut self,
-        id: NodeId,
-        group: u32,
-        requests: &[u32],
-        store: bool,
-        [batch, m, n, k]: [usize; 4],
-    ) -> Result<(), String> {
-        let &[request] = requests else { return Err("the product is used twice".into()) };
-        let graph = self.graph;
-        let target = &self.groups[group as usize];
-        let [root] = target.roots.as_slice() else {
-            return Err("the loop that uses the product stores several arrays".into());
-        };
-        let plain = target.kind == GroupKind::Map
-            && !store
-            && !target.requests[request as usize].buffer_only
-            && graph.ty(root.node).dtype == graph.ty(id).dtype
-            && root.write.is_dense(&target.dims)
-            && target.points() == graph.elements(root.node)
-            && target.points() == batch * m * n
-            && target.requests[request as usize].form.is_dense(&target.dims);
-        if !plain {
-            return Err("its user does not walk the product in order".into());
-        }
-        let target = &mut self.groups[group as usize];
-        let fits = "the loop's dimensions are not rows and columns of the product";
-        target.boundary(n).ok_or(fits)?;
-        let rows = target.boundary(m * n).ok_or(fits)?;
-        let columns = target.boundary(n).ok_or(fits)?;
-        let last = target.dims.len();
-        if last - columns > 1 || columns - rows > 1 {
-            return Err(fits.into());
-        }
-        if columns == last {
-            target.insert(last, 1);
-        }
-        if columns == rows {
-            target.insert(rows, 1);
-        }
-        let last = target.dims.len();
-        target.insert(last, k);
-        target.kind = GroupKind::Dot;
-        let front = dense_strides(&target.dims[..rows]);
-        let mut forms = dot_forms(n, k);
-        for (form, size) in forms.iter_mut().zip([m * k, k * n, m * n]) {
-            let batches = front.iter().map(|&s| s * size as isize);
-            form.strides.splice(0..0, batches);
-        }
-        let [lhs, rhs, product] = forms;
-        self.groups[group as usize].requests[request as usize].form = product.clone();
-        self.item(id, group, requests, product, &[lhs, rhs], true);
-        self.joined[id.index()] = true;
-        Ok(())
-    }
+/// Why a row reduction does not run in the loop that uses it.
+pub(super) fn too_long(extent: usize, limit: usize) -> String {
+    format!("a row of {extent} elements is longer than the {limit} bytes that are kept")
 }
 
 /// An indexed read: axes before the gathered one are the loop's first, those behind it its last.

@@ -6,6 +6,7 @@
 //! is stored and gets a group of its own. A node only ever joins when all its users are in that
 //! group, so no cycle can arise; cheap nodes may be computed again in several groups.
 
+mod contract;
 mod group;
 mod join;
 mod own;
@@ -130,7 +131,11 @@ impl Fuser<'_> {
                         continue;
                     }
                     let operand = self.facts[input.index()];
-                    facts.weight = facts.weight.saturating_add(operand.weight);
+                    // A costly broadcast is stored, so it is no work of each element.
+                    let repeated = self.graph.elements(*input) < self.graph.elements(id);
+                    if !repeated || operand.weight <= CHEAP / 2 {
+                        facts.weight = facts.weight.saturating_add(operand.weight);
+                    }
                     facts.leaf_bytes = facts.leaf_bytes.saturating_add(operand.leaf_bytes);
                     if self.graph.elements(*input) == self.graph.elements(id) {
                         facts.row_extent = facts.row_extent.max(operand.row_extent);
@@ -230,8 +235,8 @@ impl Fuser<'_> {
             return;
         }
         let facts = self.facts[id.index()];
-        let again =
-            facts.weight <= CHEAP && facts.leaf_bytes <= self.graph.node(id).ty.bytes() && !forced;
+        let bytes = self.graph.node(id).ty.bytes();
+        let again = facts.weight <= CHEAP && facts.leaf_bytes <= bytes + bytes / 8 && !forced;
         if !again && !is_literal {
             self.note(id, "several loops use it: stored once rather than computed again");
             return self.store(id);

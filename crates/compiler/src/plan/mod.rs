@@ -32,6 +32,14 @@ pub(crate) struct Plan {
     pub peak_bytes: u64,
 }
 
+impl Plan {
+    /// Whether another way to fuse might need less: when there are no temporaries and every donated
+    /// argument is used, nothing is left to save.
+    pub fn could_be_lower(&self) -> bool {
+        self.temp_bytes > 0 || self.donations.iter().any(|donation| !donation.used)
+    }
+}
+
 /// Where a storage's bytes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Home {

@@ -36,8 +36,10 @@ pub struct Generator {
     pub random: Random,
     builder: FuncBuilder,
     values: Vec<Value>,
-    /// Whether a value may be compared or ranked: its rounding error must not decide.
+    /// Inside a called function, which calls no further one.
     nested: bool,
+    /// Extents above 1 are this many times as large.
+    scale: usize,
 }
 
 const FLOATS: [DType; 3] = [DType::F32, DType::F64, DType::F32];
@@ -49,7 +51,13 @@ impl Generator {
             builder: FuncBuilder::new("f"),
             values: Vec::new(),
             nested: false,
+            scale: 1,
         }
+    }
+
+    /// A generator of programs over larger arrays.
+    pub fn scaled(seed: u64, scale: usize) -> Generator {
+        Generator { scale, ..Generator::new(seed) }
     }
 
     /// A program of about `size` equations, and a donation mask.
@@ -78,7 +86,7 @@ impl Generator {
         match self.random.below(60) {
             0 => 0,
             1..=9 => 1,
-            n => 2 + n % 4,
+            n => (2 + n % 4) * self.scale,
         }
     }
 
@@ -101,7 +109,7 @@ impl Generator {
         let op = vramlab_ops::lookup(op).unwrap_or_else(|| panic!("no op {op}"));
         let outputs = self.builder.push(op, params, inputs, None).ok()?;
         let elements: usize = outputs.iter().map(|&o| self.builder.ty(o).shape.elements()).sum();
-        if elements > 20_000 {
+        if elements > 20_000 * self.scale.pow(3) {
             return None;
         }
         self.values.extend(&outputs);
@@ -475,7 +483,7 @@ impl Generator {
         if self.nested {
             return None;
         }
-        let mut inner = Generator::new(self.random.next());
+        let mut inner = Generator::scaled(self.random.next(), self.scale);
         inner.nested = true;
         let inputs: Vec<Value> = (0..2).map(|_| self.value()).collect();
         for &input in &inputs {

@@ -1,5 +1,6 @@
 //! Kernel images on the CPU device, held to their meaning.
 
+mod chains;
 mod ops;
 mod random;
 mod smoke;

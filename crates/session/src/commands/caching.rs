@@ -2,7 +2,7 @@
 
 use super::{Command, Completing, Effect, Refusal};
 use crate::event::Table;
-use crate::report::{duration, mib, mib_short};
+use crate::report::{duration, mib, mib_short, size};
 use crate::rewrite::out_name;
 use crate::session::Session;
 use crate::sink::Sink;
@@ -167,12 +167,12 @@ fn would_free(session: &Session) -> Table {
     ]);
     table.row([
         "pool".to_string(),
-        format!("{} MiB of the pool", mib(trim)),
+        format!("{} of the pool", size(trim)),
         "regions without a live block go back to the device".into(),
     ]);
     table.row([
         "outputs".to_string(),
-        format!("{} MiB of arrays", mib(bytes)),
+        format!("{} of arrays", size(bytes)),
         format!("{count} values kept as Out[n]"),
     ]);
     let jitted = session.context.caches().into_iter().filter(|e| e.kind == CompileKind::Jit);
@@ -227,10 +227,10 @@ fn short_list(names: &[String]) -> String {
 fn clear_pool(session: &Session, sink: &mut Sink) {
     let report: TrimReport = session.context.trim();
     sink.say(format!(
-        "pool: {} regions, {} MiB returned; {} MiB kept",
+        "pool: {} regions, {} returned; {} kept",
         report.released_regions,
-        mib(report.released_bytes),
-        mib(report.kept_bytes)
+        size(report.released_bytes),
+        size(report.kept_bytes)
     ));
     for region in &report.kept {
         sink.say(format!(
@@ -252,9 +252,9 @@ fn clear_outputs(session: &mut Session, sink: &mut Sink) {
     session.last_output = None;
     let after = session.context.report().figures.requested_bytes;
     sink.say(format!(
-        "outputs: {} values gone, {} MiB of arrays freed",
+        "outputs: {} values gone, {} of arrays freed",
         outputs.len(),
-        mib(before.saturating_sub(after))
+        size(before.saturating_sub(after))
     ));
 }
 

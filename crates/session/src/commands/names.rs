@@ -2,7 +2,7 @@
 
 use super::{Command, Completing, Effect, Refusal, nothing};
 use crate::event::Table;
-use crate::report::mib;
+use crate::report::{mib, size};
 use crate::rewrite::{out_name, out_number};
 use crate::session::Session;
 use crate::sink::Sink;
@@ -150,7 +150,7 @@ fn del_one(session: &mut Session, name: &str, inner: &str) -> String {
     let held = session.interpreter.remove(inner);
     drop(held);
     let after = session.context.report().figures.requested_bytes;
-    let freed = format!("{name}: {} MiB freed", mib(before.saturating_sub(after)));
+    let freed = format!("{name}: {} freed", size(before.saturating_sub(after)));
     match others.is_empty() {
         true => freed,
         false => format!("{freed}; {} still holds it", others.join(", ")),
@@ -190,9 +190,9 @@ fn reset(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effe
     session.last_output = None;
     let after = session.context.report().figures.requested_bytes;
     sink.say(format!(
-        "{} names gone, {} MiB freed; mode, caches and history stay",
+        "{} names gone, {} freed; mode, caches and history stay",
         names.len(),
-        mib(before.saturating_sub(after))
+        size(before.saturating_sub(after))
     ));
     Ok(Effect::Told)
 }

@@ -371,7 +371,7 @@ fn why_memory(session: &Session, sink: &mut Sink) {
 
 fn expect_(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
     let expectations = expect::parse(arguments)?;
-    if session.running.has_rust {
+    if session.running.has_deeds {
         session.running.expectations.extend(expectations);
         return Ok(Effect::Told);
     }

@@ -104,7 +104,7 @@ fn loop_time(session: &mut Session, code: &str, loops: u64) -> Result<Duration, 
 }
 
 fn run_quietly(session: &mut Session, code: &str) -> Result<Duration, Failed> {
-    let (prepared, _) = session.prepare(code, 1).map_err(Failed::within)?;
+    let (prepared, _) = session.prepare(code, 1).map_err(Failed::before)?;
     let mut drop_event = |_: Event| {};
     let mut quiet = Sink::new(&mut drop_event);
     let started = Instant::now();

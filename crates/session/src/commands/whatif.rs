@@ -3,7 +3,7 @@
 use super::{Command, Completing, Effect, Refusal};
 use crate::config::unknown;
 use crate::event::Table;
-use crate::report::mib;
+use crate::report::{mib, size};
 use crate::session::Session;
 use crate::sink::Sink;
 use vramlab_memory::ModeSpec;
@@ -110,9 +110,9 @@ fn table(rows: &[Row], device: Device, trace: &Trace, dropped: u64) -> Table {
         String::new()
     };
     table.note(format!(
-        "{} requests and returns replayed{from} on a device of {} MiB",
+        "{} requests and returns replayed{from} on a device of {}",
         trace.steps.len(),
-        mib(device.capacity)
+        size(device.capacity)
     ));
     if dropped > 0 {
         table.note(format!("the ledger has dropped {dropped} older events"));

@@ -88,15 +88,8 @@ unsafe fn copy_in_of<T: Copy>(to: *mut T, from: *const T, tile: Tile, strides: (
     let Tile { rows, columns, .. } = tile;
     if rows > 1 && strides.0.abs() == 1 && strides.1.abs() > 1 {
         // Along the rows, so that a line of memory is read at once.
-        for column in 0..columns {
-            for row in 0..rows {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let from = from.offset(column as isize * strides.1 + row as isize * strides.0);
-                    *to.add(row * columns + column) = *from;
-                }
-            }
-        }
+        // SAFETY: the caller's promise.
+        unsafe { turn_rows_of(to, from, (rows, columns), strides, columns) };
         return;
     }
     for row in 0..rows {
@@ -120,6 +113,59 @@ unsafe fn copy_in_of<T: Copy>(to: *mut T, from: *const T, tile: Tile, strides: (
             }
         }
     }
+}
+
+/// Copies rows that lie dense across each other, (row, column) strides in elements, into rows of `distance` bytes.
+///
+/// # Safety
+/// Both sides hold the rows, and do not overlap.
+pub(super) unsafe fn turn_rows(
+    to: *mut u8,
+    from: *const u8,
+    (rows, columns): (usize, usize),
+    strides: (isize, isize),
+    (distance, size): (usize, usize),
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        by_size!(
+            size,
+            turn_rows_of(to.cast(), from.cast(), (rows, columns), strides, distance / size)
+        )
+    }
+}
+
+/// # Safety
+/// As for `turn_rows`; `distance` is in elements.
+unsafe fn turn_rows_of<T: Copy>(
+    to: *mut T,
+    from: *const T,
+    (rows, columns): (usize, usize),
+    strides: (isize, isize),
+    distance: usize,
+) {
+    for column in 0..columns {
+        let from = from.wrapping_offset(column as isize * strides.1);
+        // The rows after these lie behind them, and are turned next: no processor sees that by itself.
+        fetch(from.wrapping_offset(rows as isize * strides.0).cast());
+        for row in 0..rows {
+            // SAFETY: the caller's promise.
+            unsafe { *to.add(row * distance + column) = *from.offset(row as isize * strides.0) };
+        }
+    }
+}
+
+/// Asks for a line of memory; any address will do.
+#[inline(always)]
+fn fetch(ptr: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that a program can see, and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(ptr.cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = ptr;
 }
 
 /// The way back.

@@ -147,6 +147,11 @@ impl<'p> Frame<'p> {
         self.read_rows[read]
     }
 
+    /// Reads from a copy of the row instead.
+    pub fn set_read_row(&mut self, read: usize, row: *mut u8) {
+        self.read_rows[read] = row;
+    }
+
     /// Fills a splat slot's chunk with one value.
     pub fn splat(&mut self, slot: SlotId, size: usize, bits: u64) {
         let out = self.home(slot);

@@ -21,6 +21,8 @@ pub(crate) mod math;
 mod number;
 mod ops;
 mod reduce;
+#[cfg(target_arch = "x86_64")]
+mod registers;
 mod rows;
 mod step;
 mod vector;

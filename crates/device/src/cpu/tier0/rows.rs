@@ -4,7 +4,7 @@
 //! how reductions are cut, follows from the shape alone.
 
 use super::access::{self, Nest, Place};
-use super::copy::Tile;
+use super::copy::{Tile, turn_rows};
 use super::decode::Decoder;
 use super::frame::{Bound, Frame, Layout};
 use super::lanes::{BLOCK, CHUNK, Operand};
@@ -24,6 +24,8 @@ use vramlab_ir::{Inst, Kernel};
 pub(super) const SHORT: usize = 128;
 /// Rows of a tile where an array lies dense along rows and not along columns: one cache line of f32.
 const ACROSS: usize = 16;
+/// Tiles that follow each other downwards before the next columns are taken.
+const DOWN: usize = 16;
 /// Elements of one task.
 const TASK: usize = 64 * 1024;
 
@@ -37,6 +39,10 @@ pub(super) struct Rows {
     layout: Layout,
     tile_rows: usize,
     tile_columns: usize,
+    /// Reads that are copied into rows before use, because they lie dense across the rows.
+    turned: Vec<usize>,
+    /// The reads as they are then.
+    turned_reads: Vec<Place>,
     /// Kept values: slot and bytes of an element.
     kept: Vec<(SlotId, usize)>,
     /// Row scalars, for rows that several threads share.
@@ -63,13 +69,13 @@ impl Rows {
                 }
             }
         }
-        let across = flat && !asks_for_position(image) && access::turn_rows(&mut nest, &mut reads);
+        let across = !asks_for_position(image) && access::turn_rows(&mut nest, &mut reads);
         let writes = reads.split_off(image.reads.len());
         let last = nest.outer[nest.outer.len() - 1];
         let short = (1..=SHORT).contains(&nest.columns) && last > 1;
         let (tile_rows, tile_columns) = match () {
             _ if short => (rows_of_tile(nest.columns, last), nest.columns),
-            _ if across => (ACROSS.min(last), BLOCK / ACROSS),
+            _ if across && flat => (ACROSS.min(last), BLOCK / ACROSS),
             _ => (1, nest.columns),
         };
         let write_types: Vec<_> = writes.iter().map(|place| place.dtype).collect();
@@ -90,6 +96,12 @@ impl Rows {
             once: stages.iter_mut().flat_map(|stage| std::mem::take(&mut stage.once)).collect(),
             columns: nest.columns,
         };
+        let turned =
+            if across && tile_rows == 1 { turned(image, &reads, &nest) } else { Vec::new() };
+        let mut turned_reads = reads.clone();
+        for &read in &turned {
+            turned_reads[read].column = 1;
+        }
         let elements = nest.outer.iter().product::<usize>() as f64 * nest.columns as f64;
         let traffic: usize = reads.iter().chain(&writes).map(|place| place.size).sum();
         let each = stages.iter().map(|stage| stage.cost).sum::<f64>() + traffic as f64 * 0.04;
@@ -101,6 +113,8 @@ impl Rows {
             layout,
             tile_rows,
             tile_columns,
+            turned,
+            turned_reads,
             kept,
             scalars,
             cost: elements * each,
@@ -114,7 +128,7 @@ impl Rows {
     }
 
     pub fn scratch_bytes(&self) -> usize {
-        self.layout.bytes + self.kept_bytes()
+        self.layout.bytes + self.kept_bytes() + self.turned_bytes()
     }
 
     pub fn run(&self, ready: &Ready, buffers: &[DevicePtr]) -> Result<(), LaunchError> {
@@ -160,6 +174,16 @@ impl Rows {
         (self.nest.columns * size).next_multiple_of(BLOCK * 8) + 64
     }
 
+    /// Bytes of the copies of turned reads: a few rows of each.
+    fn turned_bytes(&self) -> usize {
+        self.turned.iter().map(|&read| self.turned_row(read) * ACROSS).sum()
+    }
+
+    fn turned_row(&self, read: usize) -> usize {
+        // A line more: see `kept_row`.
+        (self.nest.columns * self.reads[read].size).next_multiple_of(64) + 64
+    }
+
     fn most_reductions(&self) -> usize {
         self.stages.iter().map(|stage| stage.reductions.len()).max().unwrap_or(0)
     }
@@ -190,6 +214,18 @@ pub(super) fn rows_of_tile(columns: usize, rows: usize) -> usize {
     (if even > 0 { even } else { most }).min(rows)
 }
 
+/// The reads of a staged loop that lie dense across its rows, where copies of a few rows of them stay in cache.
+fn turned(image: &RowLoop, reads: &[Place], nest: &Nest) -> Vec<usize> {
+    let gathers = |read: usize| {
+        let gathers = |inst: &LoopInst| matches!(inst, LoopInst::Gather { read: r, .. } if *r as usize == read);
+        image.stages.iter().any(|stage| stage.insts.iter().any(gathers))
+    };
+    let fits = |place: &Place| nest.columns * ACROSS * place.size <= 4 << 20;
+    let dense = |place: &Place| place.column.abs() > 1 && place.row_stride().abs() == 1;
+    let all = reads.iter().enumerate();
+    all.filter(|&(i, place)| dense(place) && fits(place) && !gathers(i)).map(|(i, _)| i).collect()
+}
+
 fn asks_for_position(image: &RowLoop) -> bool {
     let asks = |inst: &LoopInst| matches!(inst, LoopInst::Scalar(Inst::Position));
     image.stages.iter().any(|stage| stage.insts.iter().any(asks))
@@ -210,8 +246,20 @@ struct Run<'r> {
 impl Run<'_> {
     fn frame(&self) -> Frame<'_> {
         let rows = self.rows;
-        let extra = rows.kept_bytes() + rows.most_reductions() * LANES_BYTES + 64;
-        Frame::new(&rows.layout, &rows.reads, &rows.writes, &self.bound, extra)
+        Frame::new(&rows.layout, &rows.reads, &rows.writes, &self.bound, self.extra())
+    }
+
+    /// A frame for rows whose turned reads are copied.
+    fn turning_frame(&self) -> Frame<'_> {
+        let rows = self.rows;
+        let extra = self.extra() + rows.turned_bytes();
+        Frame::new(&rows.layout, &rows.turned_reads, &rows.writes, &self.bound, extra)
+    }
+
+    /// Bytes of kept rows and of lanes.
+    fn extra(&self) -> usize {
+        let lanes = self.rows.most_reductions() * LANES_BYTES;
+        (self.rows.kept_bytes() + lanes).next_multiple_of(64) + 64
     }
 
     fn tasks(&self, ready: &Ready, tasks: usize, work: impl Fn(&mut Frame, usize) + Sync) {
@@ -248,18 +296,68 @@ impl Run<'_> {
     fn long(&self, ready: &Ready) {
         let nest = &self.rows.nest;
         let rows: usize = nest.outer.iter().product();
-        let grouped = (TASK / nest.columns.max(1)).clamp(1, rows);
-        self.tasks(ready, rows.div_ceil(grouped), |frame, task| {
-            let kept = self.kept_in(frame.extra());
-            let mut partials = Vec::new();
-            for row in task * grouped..((task + 1) * grouped).min(rows) {
-                frame.go_to_row(row, &nest.outer);
-                self.row(frame, &kept, &mut partials);
-                if self.cancel.load(Ordering::Relaxed) {
-                    return;
+        let last = nest.outer[nest.outer.len() - 1];
+        let mut grouped = (TASK / nest.columns.max(1)).clamp(1, rows);
+        if !self.rows.turned.is_empty() {
+            grouped = grouped.next_multiple_of(ACROSS);
+        }
+        let parallel = self.rows.cost > super::PARALLEL_NS;
+        super::each(
+            ready,
+            parallel,
+            rows.div_ceil(grouped),
+            || self.turning_frame(),
+            |frame, task| {
+                let kept = self.kept_in(frame.extra());
+                let mut partials = Vec::new();
+                let end = ((task + 1) * grouped).min(rows);
+                let mut first = task * grouped;
+                while first < end {
+                    // Rows that follow each other along the last outer dimension.
+                    let count = (end - first).min(ACROSS).min(last - first % last);
+                    frame.go_to_row(first, &nest.outer);
+                    self.turn(frame, count);
+                    for row in first..first + count {
+                        frame.go_to_row(row, &nest.outer);
+                        self.point_at_turned(frame, row - first);
+                        self.row(frame, &kept, &mut partials);
+                        if self.cancel.load(Ordering::Relaxed) {
+                            return;
+                        }
+                    }
+                    first += count;
                 }
+            },
+        );
+    }
+
+    /// Copies `count` rows of each turned read, from the frame's row on.
+    fn turn(&self, frame: &mut Frame, count: usize) {
+        let mut to = frame.extra().wrapping_add(self.extra());
+        for &read in &self.rows.turned {
+            let place = &self.rows.reads[read];
+            let (row, columns) = (self.rows.turned_row(read), self.rows.nest.columns);
+            // SAFETY: the access was found to lie in its buffer, and the frame's last bytes hold the copies.
+            unsafe {
+                turn_rows(
+                    to,
+                    frame.read_row(read),
+                    (count, columns),
+                    (place.row_stride(), place.column),
+                    (row, place.size),
+                );
             }
-        });
+            to = to.wrapping_add(row * ACROSS);
+        }
+    }
+
+    fn point_at_turned(&self, frame: &mut Frame, row: usize) {
+        let mut at = frame.extra().wrapping_add(self.extra());
+        for &read in &self.rows.turned {
+            let bytes = self.rows.turned_row(read);
+            frame.set_read_row(read, at.wrapping_add(row * bytes));
+            at = at.wrapping_add(bytes * ACROSS);
+        }
     }
 
     /// Where each kept value's row lies in `memory`.
@@ -453,10 +551,15 @@ impl Run<'_> {
         let grouped = TASK / BLOCK;
         self.tasks(ready, tiles.div_ceil(grouped), |frame, task| {
             for tile in task * grouped..((task + 1) * grouped).min(tiles) {
-                let row = tile / strips % down * tile_rows;
-                frame.go_to_row(tile / strips / down * last + row, &nest.outer);
+                // Tiles go down a little before they go across: both sides then use the lines that they have.
+                let (outer, place) = (tile / (down * strips), tile % (down * strips));
+                let from = place / (DOWN * strips) * DOWN;
+                let height = (down - from).min(DOWN);
+                let within = place - from * strips;
+                let row = (from + within % height) * tile_rows;
+                frame.go_to_row(outer * last + row, &nest.outer);
                 let rows = (last - row).min(*tile_rows);
-                let first_column = tile % strips * tile_columns;
+                let first_column = within / height * tile_columns;
                 let columns = (nest.columns - first_column).min(*tile_columns);
                 self.short_tile(frame, Tile { rows, columns, first_column });
             }

@@ -1,5 +1,7 @@
 //! Whole sessions: cells in, events out, and tables that do not lie.
 
+mod cases;
+
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
 use crate::{Config, Session};
 
@@ -212,13 +214,60 @@ fn captured_output_becomes_a_string() {
 }
 
 #[test]
+fn files_are_run_saved_and_loaded() {
+    let folder = std::env::temp_dir().join(format!("vramlab-session-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = |name: &str| folder.join(name).to_str().expect("plain text").to_string();
+    let mut first = session(&[]);
+    ok(&mut first, "let a = 20;");
+    fails(&mut first, "let b = nope;", "E0425");
+    ok(&mut first, "%mode ondemand\nlet c = a + 22;");
+    let saved = path("saved.rs");
+    assert!(ok(&mut first, &format!("%save {saved}")).contains("2 cells"));
+    let mut second = session(&[]);
+    ok(&mut second, &format!("%run {saved}"));
+    assert_eq!(ok(&mut second, "c").trim(), "42");
+    assert_eq!(run(&mut second, "%mem").1.memory.mode, "ondemand");
+    let (_, result) = run(&mut second, &format!("%load {saved}"));
+    assert!(result.next_input.expect("text").contains("let c = a + 22;"));
+    let wrong = path("wrong.rs");
+    std::fs::write(&wrong, "let d = 1;\n// %%\nlet e = nope;\n").expect("a file");
+    let text = fails(&mut second, &format!("%run {wrong}"), "E0425");
+    assert!(text.contains("let e = nope;"), "{text}");
+    assert_eq!(ok(&mut second, "d").trim(), "1");
+    let endless = path("endless.rs");
+    std::fs::write(&endless, format!("%run {endless}\n")).expect("a file");
+    assert!(fails(&mut second, &format!("%run {endless}"), "command").contains("itself"));
+    fails(&mut second, "%run /nonexistent", "command");
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+}
+
+#[test]
+fn time_and_compare_measure() {
+    let mut session = session(&[("mode", "platform")]);
+    ok(&mut session, "let x = ones([1024, 1024]);");
+    assert!(ok(&mut session, "%time x.sum().item()").contains("wall"));
+    assert!(ok(&mut session, "%timeit 1 + 1").contains("per loop"));
+    let text = ok(&mut session, "%compare tanh(exp(&x))");
+    let row = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).expect(name);
+        line.split_whitespace().map(str::to_string).collect::<Vec<_>>()
+    };
+    // Eager: two arrays beside x; jitted: one kernel and the result alone.
+    assert_eq!(row("eager")[1..5], ["12.0", "8.0", "–", "2"]);
+    assert_eq!(row("jit")[1..5], ["8.0", "4.0", "8.0", "1"]);
+    fails(&mut session, "%timeit nope", "E0425");
+    fails(&mut session, "%time", "command");
+}
+
+#[test]
 fn variables_are_listed_and_deleted() {
     let mut session = session(&[]);
     ok(&mut session, "let x = zeros([1024, 1024]); let y = x.clone(); let n = 3;");
     assert_eq!(ok(&mut session, "%vars").trim(), "x  y  n");
     let text = ok(&mut session, "%whos");
     assert!(text.contains("f32[1024,1024]") && text.contains("4.0"), "{text}");
-    assert_eq!(ok(&mut session, "%del x").trim(), "x: 0.0 MiB freed; y still holds it");
+    assert_eq!(ok(&mut session, "%del x").trim(), "x: 0 B freed; y still holds it");
     assert_eq!(ok(&mut session, "%del y").trim(), "y: 4.0 MiB freed");
     assert!(fails(&mut session, "%del z", "command").contains("no variable `z`"));
     ok(&mut session, "%reset");
@@ -233,6 +282,10 @@ fn a_drop_that_frees_nothing_names_the_holder() {
     assert_eq!(result.memory.notes, ["drop(x) freed nothing: y still holds its 4.0 MiB"]);
     let (_, result) = run(&mut session, "drop(y);");
     assert!(result.memory.notes.is_empty());
+    // The next array takes the freed bytes: the address is the same and the allocation is not.
+    ok(&mut session, "let z = zeros([1024, 1024]);");
+    let (_, result) = run(&mut session, "drop(z); let w = zeros([1024, 1024]);");
+    assert!(result.memory.notes.is_empty(), "{:?}", result.memory.notes);
 }
 
 #[test]
