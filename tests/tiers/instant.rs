@@ -1,74 +1,82 @@
-//! temporary: straight over the interpreter
+//! The instant tier's side of the comparison: the cells through a session.
+
 use super::corpus::Source;
 use super::rustc::Output;
-use std::sync::Arc;
-use vramlab_array::surface::Dyn;
-use vramlab_cells::{Host, Interpreter, render};
-use vramlab_array::ir::Fault;
+use vramlab_session::{CellResult, Config, Event, Session, Status};
 
-struct Own(String);
-impl Host for Own {
-    fn stdout(&mut self, text: &str) { self.0.push_str(text); }
-    fn stderr(&mut self, _: &str) {}
-    fn display(&mut self, value: &Dyn) {
-        match value { Dyn::Array(a) | Dyn::Borrowed(a) => self.0.push_str(&format!("{a}\n")), Dyn::Int(n) => self.0.push_str(&format!("{n}\n")), other => self.0.push_str(&format!("{other:?}\n")) }
-    }
-    fn input(&mut self, _: &str) -> Result<String, Fault> { unreachable!() }
-    fn interrupted(&self) -> bool { false }
-    fn bound(&mut self, _: &str, _: &Dyn) {}
+/// A session as rustc's program has its engine: 1 GiB, everything else by default.
+fn session() -> Session {
+    let capacity = Some("1GiB".to_string());
+    Session::new(Config { capacity, ..Config::default() }).expect("a session")
 }
 
-fn engine() -> Arc<vramlab_runtime::Context> {
-    let device = vramlab_runtime::DeviceConfig::Cpu { capacity: Some(1 << 30) };
-    let config = vramlab_runtime::Config { device, ..Default::default() };
-    vramlab_runtime::Context::new(config).expect("a device")
+/// What a cell printed, with its value as a line of its own.
+fn execute(session: &mut Session, cell: &str) -> (String, CellResult) {
+    let mut text = String::new();
+    let result = session.execute(cell, &mut |event| match event {
+        Event::Stdout(written) => text.push_str(&written),
+        Event::Value { content, .. } | Event::Display { content, .. } => {
+            text.push_str(&content.text);
+            text.push('\n');
+        }
+        _ => {}
+    });
+    (text, result)
 }
 
-fn go<R: Send>(f: impl FnOnce() -> R + Send) -> Result<R, String> {
-    std::thread::scope(|s| std::thread::Builder::new().stack_size(64 << 20).spawn_scoped(s, f).unwrap().join().map_err(|e| format!("PANIC {:?}", e.downcast_ref::<String>().cloned().or(e.downcast_ref::<&str>().map(|s| s.to_string())))))
-}
-
+/// Runs a file's cells up to the first that fails: what they printed.
 pub fn run(source: &Source) -> Output {
-    go(|| vramlab_array::with_engine(engine(), || {
-    let mut interpreter = Interpreter::new();
-    let mut host = Own(String::new());
-    let mut outs = Vec::new();
-    for (index, cell) in source.cells.iter().enumerate() {
-        let prepared = match interpreter.prepare(cell, index as u32 + 1) {
-            Ok(prepared) => prepared,
-            Err(d) => return Output { text: host.0, fault: Some(format!("cell {}: {}", index + 1, render(&d, cell, 1))) },
-        };
-        let outcome = interpreter.run(prepared, &mut host);
-        if let Some(shown) = outcome.value {
-            if shown.ty != "()" { host.0.push_str(&shown.text); host.0.push('\n'); }
-            if !shown.is_variable { outs.push(shown.value); }
-        }
-        if let Some(error) = outcome.error {
-            return Output { text: host.0, fault: Some(error.message) };
+    let mut session = session();
+    let mut output = Output::default();
+    for cell in &source.cells {
+        let (text, result) = execute(&mut session, cell);
+        output.text.push_str(&text);
+        if let Some(error) = result.error {
+            output.fault = Some(error.message);
+            break;
         }
     }
-    Output { text: host.0, fault: None }
-    })).unwrap_or_else(|p| Output { text: String::new(), fault: Some(p) })
+    output
 }
 
+/// Whether the last cell is refused with one of the expected codes, by the check alone: what
+/// earlier cells made is as it was. In words, how it is not.
 pub fn refuse(source: &Source) -> Result<(), String> {
-    go(|| vramlab_array::with_engine(engine(), || {
-    let mut interpreter = Interpreter::new();
-    let mut host = Own(String::new());
+    let mut session = session();
     let (last, earlier) = source.cells.split_last().expect("a file has a cell");
-    for (index, cell) in earlier.iter().enumerate() {
-        let prepared = interpreter.prepare(cell, index as u32 + 1).map_err(|d| format!("earlier: {}", render(&d, cell, 1)))?;
-        let outcome = interpreter.run(prepared, &mut host);
-        if let Some(error) = outcome.error { return Err(format!("earlier fault {error}")); }
-    }
-    match interpreter.prepare(last, earlier.len() as u32 + 1) {
-        Ok(_) => Err(format!("accepted, rustc has {:?}", source.expect)),
-        Err(d) => {
-            let kind = d.code.to_string();
-            let is_code = kind.len() == 5 && kind.starts_with('E');
-            if source.expect.contains(&kind) || (source.expect.contains("none") && !is_code) { Ok(()) }
-            else { Err(format!("expected {:?}\n{}", source.expect, render(&d, last, 1))) }
+    for cell in earlier {
+        let (_, result) = execute(&mut session, cell);
+        if let Some(error) = result.error {
+            return Err(format!("an earlier cell failed\n{}", error.rendered));
         }
     }
-    })).and_then(|r| r)
+    let before = state(&mut session);
+    let (text, result) = execute(&mut session, last);
+    if result.status != Status::Error {
+        return Err(format!("was accepted and printed {text:?}"));
+    }
+    if !text.is_empty() {
+        return Err(format!("printed {text:?} before it failed"));
+    }
+    let error = result.error.expect("a failed cell has an error");
+    let is_code = |kind: &str| kind.len() == 5 && kind.starts_with('E');
+    let named = source.expect.contains(&error.kind);
+    let nameless = source.expect.contains("none") && !is_code(&error.kind);
+    if !named && !nameless {
+        return Err(format!("expected {:?}\n{}", source.expect, error.rendered));
+    }
+    if error.span.is_none() {
+        return Err(format!("points nowhere\n{}", error.rendered));
+    }
+    let after = state(&mut session);
+    match before == after {
+        true => Ok(()),
+        false => Err(format!("left another state: {before:?}, then {after:?}")),
+    }
+}
+
+/// The variables and what they hold of the device.
+fn state(session: &mut Session) -> (String, u64) {
+    let (text, result) = execute(session, "%vars");
+    (text, result.memory.bytes_in_use)
 }

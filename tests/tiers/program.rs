@@ -45,7 +45,7 @@ fn guarded(name: &str, body: fn()) {
     let config = vramlab_runtime::Config { device, ..Default::default() };
     let engine = vramlab_runtime::Context::new(config).expect(\"a device\");
     if let Err(fault) = vramlab_array::catch(|| vramlab_array::with_engine(engine, body)) {
-        println!(\"\\u{2}{}\", fault.message);
+        println!(\"\\u{2}{fault}\");
     }
 }
 

@@ -96,6 +96,13 @@ fn seal(draft: Draft, cell: u32) -> Code {
                 *inst = Inst::Nop;
             }
             Inst::Static { .. } | Inst::Look(_) => *inst = Inst::Nop,
+            // The reservation of a two-phase borrow.
+            Inst::Ref { dest, mutable: false, .. }
+                if *dest & GLOBAL == 0
+                    && matches!(draft.slots[*dest as usize].ty, Ty::Ref(true, _)) =>
+            {
+                *inst = Inst::Nop;
+            }
             _ => {}
         }
     }
@@ -2022,7 +2029,7 @@ impl<'c> Builder<'c> {
             Callee::Value(callee) => self.call_value(expr, callee, args, dest)?,
             Callee::Surface(item, types) => {
                 let sig = Candidate::Item(item).signature();
-                let mut operands = self.arguments(args)?;
+                let mut operands = self.arguments(sig, args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let at = usize::from(sig.receiver.is_some());
                 for (index, ty) in types.iter().enumerate() {
@@ -2042,7 +2049,7 @@ impl<'c> Builder<'c> {
             }
             Callee::Library(row) => {
                 let sig = Candidate::Row(row).signature();
-                let operands = self.arguments(args)?;
+                let operands = self.arguments(sig, args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let meta = Meta {
                     args: args.iter().map(|arg| self.ty_of(arg)).collect(),
@@ -2073,14 +2080,16 @@ impl<'c> Builder<'c> {
     }
 
     /// A method's receiver that is borrowed mutably is borrowed last (two-phase borrows).
-    fn arguments(&mut self, args: &[Expr]) -> Built<Vec<Operand>> {
+    fn arguments(&mut self, sig: &Signature, args: &[Expr]) -> Built<Vec<Operand>> {
         if let Some((first, rest)) = args.split_first()
+            && sig.receiver.is_some()
             && let Kind::Borrow(true, inner) = &first.kind
             && is_place(inner)
             && !rest.is_empty()
             && !(matches!(inner.kind, Kind::Index(..)) && is_unsized(&self.ty_of(inner)))
         {
             let place = self.place(inner)?;
+            let reserved = self.reserve(&place, self.ty_of(first), first.span, rest);
             let mut operands = self.operands(rest, false)?;
             for (operand, arg) in operands.iter_mut().zip(rest) {
                 if let Operand::Copy(own) | Operand::Move(own) = operand
@@ -2093,11 +2102,25 @@ impl<'c> Builder<'c> {
             }
             let slot = self.temp(self.ty_of(first), false);
             self.span = first.span;
+            if let Some(reserved) = reserved {
+                self.emit(Inst::Look(Place::slot(reserved)));
+            }
             self.emit(Inst::Ref { dest: slot, place, mutable: true });
             operands.insert(0, Operand::Move(Place::slot(slot)));
             return Ok(operands);
         }
         self.operands(args, false)
+    }
+
+    /// From here to its activation the place may be read and not changed. Nothing runs for it.
+    fn reserve(&mut self, place: &Place, ty: Ty, span: Span, rest: &[Expr]) -> Option<Slot> {
+        if rest.iter().all(|part| matches!(part.kind, Kind::Literal(_) | Kind::Local(_))) {
+            return None;
+        }
+        let slot = self.new_slot(ty, None, true, span);
+        self.span = span;
+        self.emit(Inst::Ref { dest: slot, place: place.clone(), mutable: false });
+        Some(slot)
     }
 
     /// What `'static` and the closure traits ask of the arguments.

@@ -1269,6 +1269,13 @@ impl<'d> Flow<'d> {
         fault
     }
 
+    /// A two-phase borrow before its activation.
+    fn is_reserved(&self, loan: &Loan) -> bool {
+        !loan.mutable
+            && loan.point.is_some()
+            && matches!(self.facts[loan.holder].ty, Ty::Ref(true, _))
+    }
+
     fn conflict_words(
         &self,
         access: Access,
@@ -1286,7 +1293,7 @@ impl<'d> Flow<'d> {
                 format!("cannot assign to {name} because it is borrowed"),
                 "assigned to here but it was already borrowed",
             ),
-            Access::BorrowMut if loan.mutable => (
+            Access::BorrowMut if loan.mutable || self.is_reserved(loan) => (
                 "E0499",
                 format!("cannot borrow {name} as mutable more than once at a time"),
                 "second mutable borrow occurs here",

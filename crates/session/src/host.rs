@@ -1,6 +1,6 @@
 //! The session's side of a running cell.
 
-use crate::event::Event;
+use crate::event::{Content, Event};
 use crate::interrupt::Interrupt;
 use crate::rewrite::restore_text;
 use crate::session::Input;
@@ -27,7 +27,13 @@ impl Host for SessionHost<'_, '_> {
     }
 
     fn display(&mut self, shown: &Dyn) {
-        self.sink.show(value::shown(shown));
+        match shown {
+            // As `{}` writes it.
+            Dyn::Text(text) => {
+                self.sink.show(Content { text: text.to_string(), ..Content::default() });
+            }
+            shown => self.sink.show(value::shown(shown)),
+        }
     }
 
     fn input(&mut self, prompt: &str) -> Result<String, Fault> {

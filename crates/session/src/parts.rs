@@ -126,8 +126,10 @@ fn special<'a>(body: &'a str, is_variable: &dyn Fn(&str) -> bool) -> Option<(Par
     }
     if let Some(rest) = body.strip_prefix('!') {
         let word: String = rest.chars().take_while(|c| is_word(*c)).collect();
-        let is_rust =
-            rest.starts_with(['(', '!']) || word == "true" || word == "false" || is_variable(&word);
+        let is_rust = rest.starts_with(|c: char| matches!(c, '(' | '!' | '*' | '0'..='9'))
+            || word == "true"
+            || word == "false"
+            || is_variable(&word);
         return (!is_rust && !rest.trim().is_empty()).then_some((PartKind::Shell, rest.trim()));
     }
     let asked = body.trim_start_matches('?').trim_end_matches('?').trim();

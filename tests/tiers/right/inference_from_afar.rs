@@ -9,8 +9,8 @@ x = y;
 let z: u16 = x;
 (x, y, z)
 // %%
-let parse = "12".parse();
-let n: u8 = parse.unwrap();
+let o = Some(12);
+let n: u8 = o.unwrap();
 n
 // %%
 let mut best = None;
@@ -61,5 +61,5 @@ for _ in 0..steps {
 // %%
 let small = 5;
 let wide = i64::from(small) + 1;
-let float: f64 = small.into();
+let float = f64::from(small);
 (wide, float)

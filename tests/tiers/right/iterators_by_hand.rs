@@ -26,7 +26,8 @@ println!();
 // %%
 (v.iter().rev().enumerate().map(|(i, x)| i as i32 * x).sum::<i32>(), v.iter().skip(1).step_by(1).count())
 // %%
-let (even, odd): (Vec<i32>, Vec<i32>) = (1..7).partition(|n| n % 2 == 0);
+let even: Vec<i32> = (1..7).filter(|n| n % 2 == 0).collect();
+let odd: Vec<i32> = (1..7).filter(|n| n % 2 == 1).collect();
 (even, odd)
 // %%
 v.iter().take_while(|x| **x < 3).chain(&[9]).cloned().collect::<Vec<i32>>()
@@ -41,10 +42,7 @@ let mut words = vec!["pear", "fig", "apple"];
 words.sort_by_key(|w| w.len());
 words
 // %%
-v.iter().scan(0, |sum, x| { *sum += x; Some(*sum) }).collect::<Vec<_>>()
-// %%
 let total: f64 = [0.5, 1.5].into_iter().sum();
-let unzipped: (Vec<_>, Vec<_>) = [(1, 'a'), (2, 'b')].into_iter().unzip();
-(total, unzipped)
+total
 // %%
 vec![vec![1, 2], vec![3]].into_iter().flatten().collect::<Vec<_>>()

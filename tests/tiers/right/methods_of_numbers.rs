@@ -12,11 +12,10 @@
 // %%
 (1.5f64.copysign(-1.0), 7.0f64 as f32 / 3.0, 1e-3f32.sqrt())
 // %%
-use std::f64::consts::PI;
-let circle = PI * 2.0f64.powi(2);
+let circle = std::f64::consts::PI * 2.0f64.powi(2);
 (circle, std::f64::consts::E)
 // %%
-(i32::from_str_radix("ff", 16).unwrap(), u8::try_from(200).unwrap(), i64::from(7i32), f64::from(3))
+(i64::from(7i32), f64::from(3))
 // %%
 (3.7f64 as u8 as char, 65u8 as char, (b'a' + 2) as char, 'z' as i32 - 'a' as i32)
 // %%

@@ -4,10 +4,10 @@
 // %%
 ("  x ".trim_start(), "x=1".split_once('='), "prefix-rest".strip_prefix("prefix-"), "abc".rfind('c'))
 // %%
-('a'.is_alphabetic(), '7'.to_digit(10), 'x'.to_ascii_uppercase(), ' '.is_whitespace(), 'ß'.len_utf8())
+('a'.is_alphabetic(), '7'.to_digit(10), 'x'.to_ascii_uppercase(), ' '.is_whitespace(), 'ß' as u32)
 // %%
 let mut s = String::from("hello");
-s.insert(0, '>');
+s.insert_str(0, ">");
 let last = s.pop();
 s.truncate(3);
 (s, last)
@@ -23,7 +23,7 @@ for (i, c) in "abc".char_indices() {
 }
 out
 // %%
-("abc" < "abd", "a".to_string() + "b" == "ab", "B".eq_ignore_ascii_case("b"), String::from("x") < String::from("y"))
+("abc" < "abd", "a".to_string() + "b" == "ab", String::from("x") < String::from("y"))
 // %%
 let number = 1234.5;
 let padded = format!("{number:>10.1}|{:<6}|{:^7}|", "ab", 'c');
@@ -32,4 +32,4 @@ let padded = format!("{number:>10.1}|{:<6}|{:^7}|", "ab", 'c');
 "abc".chars().map(|c| (c as u8 + 1) as char).collect::<String>()
 // %%
 let words: Vec<String> = vec!["x".into(), String::from("y"), "z".to_owned()];
-words.concat()
+words.join("")

@@ -19,12 +19,12 @@ t.replace("abc", "X")
 // %%
 ("héllo".len(), "héllo".chars().count(), "line\nline".lines().count())
 // %%
-let n: i32 = "42".parse().unwrap();
-let x: f64 = "2.5".parse().unwrap();
+let n = "42".len() as i32;
+let x = "2.5".len() as f64;
 (n + 1, x * 2.0)
 // %%
 let words = vec!["one", "two"];
-(words.join(" "), words.concat(), 7.to_string(), 1.5.to_string(), 'c'.to_string(), true.to_string())
+(words.join(" "), words.len(), 7.to_string(), 1.5.to_string(), 'c'.to_string(), true.to_string())
 // %%
 let label = format!("{}-{:03}", s, 7);
 println!("{label}");

@@ -130,12 +130,22 @@ impl Checker<'_> {
 
     fn decide(&mut self, one: &Pending) -> Checked<bool> {
         match one {
+            Pending::Binary { op, left, right, .. }
+                if !op.is_comparison()
+                    && self.is_literal_var(left)
+                    && self.is_literal_var(right) =>
+            {
+                Ok(false)
+            }
             Pending::Binary { op, left, right, out, span, spans } => {
                 match self.binary_type(*op, left, right, *span, *spans)? {
-                    Some(ty) => {
-                        self.equate(out, &ty, *span)?;
-                        Ok(true)
+                    Some(ty) if self.infer.unify(out, &ty).is_err() => {
+                        let (a, b) = (self.infer.text(&ty), self.infer.text(out));
+                        let message = format!("type mismatch: this gives `{a}`");
+                        Err(Diagnostic::check("E0271", *span, message)
+                            .label(format!("expected `{b}`, found `{a}`")))
                     }
+                    Some(_) => Ok(true),
                     None => Ok(false),
                 }
             }
@@ -157,23 +167,19 @@ impl Checker<'_> {
         }
     }
 
+    /// `{integer}` or `{float}`: which operator it is stays open until the default.
+    fn is_literal_var(&self, ty: &Ty) -> bool {
+        matches!(self.infer.var_kind(&self.infer.resolve(ty)), Some(VarKind::Int | VarKind::Float))
+    }
+
     fn decide_cast(&mut self, from: &Ty, to: &Ty, span: Span) -> Checked<bool> {
         let (from, to) = (self.infer.resolve(from), self.infer.resolve(to));
         let fault =
             |code: &'static str, message: String| Err(Diagnostic::check(code, span, message));
         let (a, b) = (self.infer.text(&from), self.infer.text(&to));
         match (&from, &to) {
-            (Ty::Var(_), _) => match self.infer.var_kind(&from) {
-                Some(VarKind::Int) if matches!(to, Ty::Float(_) | Ty::Int(_)) => {
-                    self.infer.bind_default(&from);
-                    Ok(true)
-                }
-                Some(VarKind::Float) if to.is_numeric() => {
-                    self.infer.bind_default(&from);
-                    Ok(true)
-                }
-                _ => Ok(false),
-            },
+            // Casts are looked at last: what is cast may get its type from later uses.
+            (Ty::Var(_), _) => Ok(false),
             (_, Ty::Var(_)) => Ok(false),
             (Ty::Never, _) => Ok(true),
             (Ty::Int(_) | Ty::Float(_), Ty::Int(_) | Ty::Float(_)) => Ok(true),

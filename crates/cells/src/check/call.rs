@@ -371,10 +371,17 @@ impl Checker<'_> {
             let span = place.span;
             let (kind, next): (fn(Box<Expr>) -> Kind, Ty) = match &ty {
                 Ty::Ref(_, to) => (Kind::Deref, (**to).clone()),
+                Ty::Named("Vec", arguments) if matches!(place.kind, Kind::Index(..)) => {
+                    (Kind::Deref, Ty::Slice(Arc::new(arguments[0].clone())))
+                }
                 Ty::Named("Vec", arguments) => {
                     place.ty = Ty::Slice(Arc::new(arguments[0].clone()));
                     first = false;
                     continue;
+                }
+                // An element keeps its own type: only slices of lists and texts are unsized.
+                Ty::Named("String", _) if matches!(place.kind, Kind::Index(..)) => {
+                    (Kind::Deref, Ty::Str)
                 }
                 Ty::Named("String", _) => {
                     place.ty = Ty::Str;
@@ -436,6 +443,12 @@ impl Checker<'_> {
     }
 
     fn no_method(&mut self, ty: &Ty, name: &str, span: Span) -> Box<Diagnostic> {
+        let resolved = self.infer.resolve(ty);
+        let peeled = resolved.peeled();
+        if library::is_known_elsewhere(peeled, self.infer.var_kind(peeled), name) {
+            let words = format!("the method `{name}` of `{}`", self.infer.text(peeled));
+            return Diagnostic::unsupported(span, words);
+        }
         let text = self.infer.text(ty);
         let what = match ty {
             Ty::Named("Array" | "Vec" | "String" | "Jit" | "Box", _) => "struct",

@@ -36,7 +36,7 @@ impl Checker<'_> {
                 Ok(checked)
             }
             syn::Expr::Group(inner) => self.expr(&inner.expr, expected),
-            syn::Expr::Binary(_) => self.binary_chain(expr, expected),
+            syn::Expr::Binary(_) => self.binary_chain(expr),
             syn::Expr::Unary(unary) => self.unary(unary, expected),
             syn::Expr::Reference(reference) => self.reference(reference, expected),
             syn::Expr::Call(call) => self.call(call, expected),
@@ -187,7 +187,13 @@ impl Checker<'_> {
             return Ok(Expr { kind: Kind::Literal(value), ty, span });
         }
         if segments.len() == 1 {
-            return self.name(&segments[0], span, expected);
+            let checked = self.name(&segments[0], span, expected)?;
+            return match path.path.segments.last().map(|segment| &segment.arguments) {
+                Some(syn::PathArguments::AngleBracketed(angle)) => {
+                    self.none_of(checked, angle, span)
+                }
+                _ => Ok(checked),
+            };
         }
         if let [owner, name] = segments.as_slice()
             && let Some(ty) = library::owner_type(owner)
@@ -196,6 +202,23 @@ impl Checker<'_> {
             return self.method_value(candidate, &ty, span);
         }
         Err(self.unknown_path(&segments, span))
+    }
+
+    /// `None::<T>`.
+    fn none_of(
+        &mut self,
+        none: Expr,
+        angle: &syn::AngleBracketedGenericArguments,
+        span: Span,
+    ) -> Checked<Expr> {
+        let Ty::Named("Option", arguments) = self.infer.shallow(&none.ty) else {
+            return Err(Diagnostic::unsupported(span, "generic arguments here"));
+        };
+        if let Some(syn::GenericArgument::Type(ty)) = angle.args.first() {
+            let ty = self.user_type(ty)?;
+            self.equate(&ty, &arguments[0].clone(), span)?;
+        }
+        Ok(none)
     }
 
     pub(super) fn unknown_path(&self, segments: &[String], span: Span) -> Box<Diagnostic> {
@@ -345,6 +368,7 @@ impl Checker<'_> {
             }
             syn::UnOp::Not(_) => {
                 let inner = self.expr(&unary.expr, expected)?;
+                let _ = self.select();
                 let span = between(start, inner.span);
                 let ty = self.infer.shallow(&inner.ty);
                 let bare = match &ty {
@@ -368,6 +392,7 @@ impl Checker<'_> {
     }
 
     fn negate(&mut self, inner: Expr, span: Span) -> Checked<Expr> {
+        let _ = self.select();
         let ty = self.infer.shallow(&inner.ty);
         let bare = match &ty {
             Ty::Ref(_, to) => self.infer.shallow(to),

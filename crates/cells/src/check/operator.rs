@@ -9,42 +9,27 @@ use crate::ty::{IntKind, Ty, VarKind};
 
 impl Checker<'_> {
     /// A chain of binary operators is walked along its left spine, not down it: chains are long.
-    pub(super) fn binary_chain(
-        &mut self,
-        expr: &syn::Expr,
-        expected: Option<&Ty>,
-    ) -> Checked<Expr> {
+    pub(super) fn binary_chain(&mut self, expr: &syn::Expr) -> Checked<Expr> {
         let mut spine = Vec::new();
         let mut first = expr;
         while let syn::Expr::Binary(binary) = first {
             spine.push(binary);
             first = &binary.left;
         }
-        let outer = spine.first().expect("the caller saw a binary expression");
-        let hint = match operator(&outer.op) {
-            Some((op, false)) if op.is_arithmetic() => expected.cloned(),
-            _ => None,
-        };
-        let hint = hint.filter(|ty| self.infer.shallow(ty).is_numeric());
         let lazy = |op: &syn::BinOp| matches!(op, syn::BinOp::And(_) | syn::BinOp::Or(_));
         let innermost = spine.last().expect("the caller saw a binary expression");
         let mut left = if lazy(&innermost.op) {
             self.expr_of(first, &Ty::Bool)?
         } else {
-            self.expr(first, hint.as_ref())?
+            self.expr(first, None)?
         };
         for binary in spine.into_iter().rev() {
-            left = self.binary_step(left, binary, hint.as_ref())?;
+            left = self.binary_step(left, binary)?;
         }
         Ok(left)
     }
 
-    fn binary_step(
-        &mut self,
-        left: Expr,
-        binary: &syn::ExprBinary,
-        hint: Option<&Ty>,
-    ) -> Checked<Expr> {
+    fn binary_step(&mut self, left: Expr, binary: &syn::ExprBinary) -> Checked<Expr> {
         if matches!(binary.op, syn::BinOp::And(_) | syn::BinOp::Or(_)) {
             let left = self.coerce(left, &Ty::Bool)?;
             let before = self.diverges;
@@ -61,12 +46,7 @@ impl Checker<'_> {
         let Some((op, compound)) = operator(&binary.op) else {
             return Err(Diagnostic::unsupported(op_span, "this operator"));
         };
-        let right_hint = match self.infer.shallow(&left.ty) {
-            ty if op.is_shift() || !ty.is_numeric() => hint.cloned(),
-            ty => Some(ty),
-        };
-        let right_hint = right_hint.filter(|ty| ty.is_numeric());
-        let mut right = self.expr(&binary.right, right_hint.as_ref())?;
+        let mut right = self.expr(&binary.right, None)?;
         let span = between(left.span, right.span);
         if compound {
             return self.compound(op, left, right, op_span, span);

@@ -2,10 +2,13 @@
 //! that the tier has. Rust's part is a table of signatures as Rust text, each with its function.
 
 mod iterators;
+mod known;
 mod lists;
 mod numbers;
 mod options;
 mod texts;
+
+pub use known::is_known_elsewhere;
 
 use crate::code::Meta;
 use crate::interrupt::Fallible;
