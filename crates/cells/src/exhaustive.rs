@@ -171,6 +171,9 @@ fn uncovered(rows: &[Vec<Shape>], types: &[Ty]) -> Option<Vec<String>> {
                         format!("{value}_{name}")
                     }
                 };
+                if (low, high) == (least, most) {
+                    return "_".to_string();
+                }
                 if low == high { bound(low) } else { format!("{}..={}", bound(low), bound(high)) }
             })
         }

@@ -161,6 +161,11 @@ impl<'n> Checker<'n> {
         for statement in statements {
             let _ = self.statements(std::slice::from_ref(statement), None);
         }
+        let _ = self.select();
+        for index in 0..self.locals.len() {
+            let ty = self.locals[index].ty.clone();
+            self.default_inside(&ty);
+        }
     }
 
     pub fn check_expression(&mut self, expr: &syn::Expr) -> Checked<Ty> {

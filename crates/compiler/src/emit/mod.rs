@@ -84,12 +84,11 @@ fn turn_reduction(graph: &Graph, group: &mut Group) {
         across += (outer.abs() == 1 && inner.abs() > 1) as usize;
     }
     let turned = across > 0 && along == 0;
+    let short = last <= FEW && before >= 4 * last;
     match group.kind {
-        GroupKind::Rows if turned || (last <= FEW && before >= 4 * last) => {
-            if only_reduces(graph, group) {
-                group.swap_last();
-                group.kind = GroupKind::Columns;
-            }
+        GroupKind::Rows if (turned || short) && only_reduces(graph, group) => {
+            group.swap_last();
+            group.kind = GroupKind::Columns;
         }
         GroupKind::Columns if turned && before > FEW => {
             group.swap_last();

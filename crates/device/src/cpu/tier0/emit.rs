@@ -294,7 +294,11 @@ impl<'d, 'a> Emitter<'d, 'a> {
                 for (slot, &arg) in slots.iter_mut().zip(&args) {
                     *slot = self.slots[arg];
                 }
-                self.push(level, Step::Apply { f, out, args: slots });
+                let slow = matches!(arithmetic, Arithmetic::Op(op) if ops::fetches(op, dtype));
+                match slow {
+                    true => self.push(level, Step::Slow { f, out, arg: slots[0] }),
+                    false => self.push(level, Step::Apply { f, out, args: slots }),
+                }
                 if level == Level::Block {
                     self.begin_chain(at, &slots[..args.len()], arithmetic);
                 }

@@ -29,6 +29,8 @@ pub(super) struct Bound {
     pub writes: Vec<*mut u8>,
     /// A written buffer overlaps a read one: nothing is written before all is read.
     pub aliased: bool,
+    /// The reads are larger than the second-level cache: what lies ahead is fetched during long work.
+    pub far: bool,
     /// The results are larger than the last-level cache: they are written past it.
     pub past: bool,
 }
@@ -64,6 +66,10 @@ pub(super) struct Frame<'p> {
     /// The first row's number.
     row: usize,
     pub tile: Tile,
+    /// The row was read before by an earlier stage: what comes next is the next row.
+    pub again: bool,
+    /// What comes next in the arrays that were last loaded.
+    ahead: [Operand; 2],
 }
 
 impl Drop for Frame<'_> {
@@ -106,6 +112,8 @@ impl<'p> Frame<'p> {
             coordinates: Vec::new(),
             row: 0,
             tile: Tile::default(),
+            again: false,
+            ahead: [Operand::NONE; 2],
         };
         for &(slot, size, bits) in &layout.constants {
             frame.splat(slot, size, bits);
@@ -177,6 +185,7 @@ impl<'p> Frame<'p> {
         for step in steps {
             match *step {
                 Step::Apply { f, out, args } => self.apply(f, out, args),
+                Step::Slow { f, out, arg } => self.apply_slow(f, out, arg),
                 Step::Chain { f, out, ref micros } => {
                     let target = self.slots[out as usize].ptr.cast_mut();
                     // SAFETY: as in `apply`; chains read an element before they write it.
@@ -222,6 +231,15 @@ impl<'p> Frame<'p> {
         unsafe { f(target.ptr.cast_mut(), &operands, chunks) };
     }
 
+    fn apply_slow(&mut self, f: super::lanes::BlockFn, out: SlotId, arg: SlotId) {
+        let target = self.slots[out as usize];
+        let args = [self.slots[arg as usize], self.ahead[0], self.ahead[1]];
+        self.ahead = [Operand::NONE; 2];
+        let chunks = if target.step == 0 { 1 } else { self.tile.chunks() };
+        // SAFETY: as in `apply`.
+        unsafe { f(target.ptr.cast_mut(), &args, chunks) };
+    }
+
     fn load(&mut self, read: u16, slot: SlotId) {
         let place = &self.reads[read as usize];
         let tile = self.tile;
@@ -230,6 +248,11 @@ impl<'p> Frame<'p> {
         let step = place.size * CHUNK;
         if tile.is_whole() && place.is_dense(tile.rows, tile.columns) {
             self.slots[slot as usize] = Operand { ptr: from, step };
+            if self.bound.far {
+                let next = if self.again { place.row_stride() } else { tile.lanes() as isize };
+                let ptr = from.wrapping_offset(next * place.size as isize);
+                self.ahead = [Operand { ptr, step }, self.ahead[0]];
+            }
             return;
         }
         let home = self.home(slot);

@@ -22,6 +22,20 @@ pub(crate) struct Operand {
 impl Operand {
     pub const NONE: Operand = Operand { ptr: std::ptr::null(), step: 0 };
 
+    /// Asks for a chunk's lines of memory, whatever lies there.
+    #[inline(always)]
+    pub fn fetch(self, chunk: usize) {
+        #[cfg(target_arch = "x86_64")]
+        for at in (0..self.step).step_by(64) {
+            use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+            let ptr = self.ptr.wrapping_add(chunk * self.step + at);
+            // SAFETY: a prefetch reads nothing that a program can see, and never faults.
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(ptr.cast()) };
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = chunk;
+    }
+
     /// # Safety
     /// `chunk` chunks of `T` are readable at the operand, aligned, and nobody writes them during `'a`.
     #[inline(always)]
@@ -150,6 +164,23 @@ impl<P: Op1> Block for One<P> {
     unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
         let [a, ..] = *args;
         for i in 0..chunks {
+            // SAFETY: the caller gives `chunks` chunks of these types.
+            unsafe { P::chunk::<FMA>(chunk_mut(out, i), a.chunk(i)) };
+        }
+    }
+}
+
+/// One operand and much work: asks meanwhile for what lies ahead at operands 1 and 2 (a step of 0: nothing), a few lines
+/// a chunk. The processor's own prefetch pauses while a block is worked on.
+pub(crate) struct Slow<P>(PhantomData<P>);
+
+impl<P: Op1> Block for Slow<P> {
+    #[inline(always)]
+    unsafe fn run<const FMA: bool>(out: *mut u8, args: &[Operand; 3], chunks: usize) {
+        let [a, first, second] = *args;
+        for i in 0..chunks {
+            first.fetch(i);
+            second.fetch(i);
             // SAFETY: the caller gives `chunks` chunks of these types.
             unsafe { P::chunk::<FMA>(chunk_mut(out, i), a.chunk(i)) };
         }

@@ -125,6 +125,8 @@ fn check_ranks<'a>(
     Ok(())
 }
 
+/// Reads of more bytes than this do not stay in a second-level cache.
+const FAR: usize = 2 << 20;
 /// Results of more bytes than this do not stay in a last-level cache.
 const PAST: usize = 32 << 20;
 
@@ -146,6 +148,7 @@ fn bind_all(
         aliased: reads.iter().any(|read| {
             writes.iter().any(|write| buffers[read.buffer].overlaps(buffers[write.buffer]))
         }),
+        far: bytes(reads, buffers) > FAR,
         past: bytes(writes, buffers) > PAST,
     };
     Ok(bound)

@@ -1,6 +1,6 @@
 //! The arithmetic of the loop language as block functions, looked up by op and dtype.
 
-use super::lanes::{BlockFn, CHUNK, Every, Fewer, One, Op1, Op2, Op3, Three, Two, Versions};
+use super::lanes::{BlockFn, CHUNK, Every, Fewer, One, Op1, Op2, Op3, Slow, Three, Two, Versions};
 use super::number::{Float, Integer, Number};
 use crate::cpu::isa::Isa;
 use std::marker::PhantomData;
@@ -301,6 +301,12 @@ fn number<T: Number>(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
     })
 }
 
+/// Whether the block function of `op` fetches what lies ahead while it works ([`super::lanes::Slow`]).
+pub(super) fn fetches(op: ScalarOp, dtype: DType) -> bool {
+    use ScalarOp::*;
+    dtype.is_float() && matches!(op, Exp | Expm1 | Log | Log1p | Sin | Cos | Tan | Tanh | Erf)
+}
+
 /// Whether the block function of `op` takes its two operands the other way round.
 pub(super) fn swapped(op: ScalarOp) -> bool {
     matches!(op, ScalarOp::Gt | ScalarOp::Ge)
@@ -328,15 +334,15 @@ fn float<T: Float>(op: ScalarOp, isa: Isa) -> Option<BlockFn> {
         ScalarOp::Round => T::Arithmetic::pick::<One<Round<T>>>(isa),
         ScalarOp::Sqrt => T::Arithmetic::pick::<One<Sqrt<T>>>(isa),
         ScalarOp::Rsqrt => T::Arithmetic::pick::<One<Rsqrt<T>>>(isa),
-        ScalarOp::Exp => T::Functions::pick::<One<Exp<T>>>(isa),
-        ScalarOp::Expm1 => T::Functions::pick::<One<Expm1<T>>>(isa),
-        ScalarOp::Log => T::Functions::pick::<One<Log<T>>>(isa),
-        ScalarOp::Log1p => T::Functions::pick::<One<Log1p<T>>>(isa),
-        ScalarOp::Sin => T::Functions::pick::<One<Sin<T>>>(isa),
-        ScalarOp::Cos => T::Functions::pick::<One<Cos<T>>>(isa),
-        ScalarOp::Tan => T::Functions::pick::<One<Tan<T>>>(isa),
-        ScalarOp::Tanh => T::Functions::pick::<One<Tanh<T>>>(isa),
-        ScalarOp::Erf => T::Functions::pick::<One<Erf<T>>>(isa),
+        ScalarOp::Exp => T::Functions::pick::<Slow<Exp<T>>>(isa),
+        ScalarOp::Expm1 => T::Functions::pick::<Slow<Expm1<T>>>(isa),
+        ScalarOp::Log => T::Functions::pick::<Slow<Log<T>>>(isa),
+        ScalarOp::Log1p => T::Functions::pick::<Slow<Log1p<T>>>(isa),
+        ScalarOp::Sin => T::Functions::pick::<Slow<Sin<T>>>(isa),
+        ScalarOp::Cos => T::Functions::pick::<Slow<Cos<T>>>(isa),
+        ScalarOp::Tan => T::Functions::pick::<Slow<Tan<T>>>(isa),
+        ScalarOp::Tanh => T::Functions::pick::<Slow<Tanh<T>>>(isa),
+        ScalarOp::Erf => T::Functions::pick::<Slow<Erf<T>>>(isa),
         ScalarOp::Atan2 => T::Functions::pick::<Two<Atan2<T>>>(isa),
         _ => return None,
     })

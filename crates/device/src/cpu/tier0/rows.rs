@@ -372,7 +372,8 @@ impl Run<'_> {
     }
 
     fn row(&self, frame: &mut Frame, kept: &[*mut u8], partials: &mut Vec<Partial>) {
-        for stage in &self.rows.stages {
+        for (i, stage) in self.rows.stages.iter().enumerate() {
+            frame.again = i > 0;
             self.enter(frame, stage);
             if stage.per == Per::Row {
                 self.drain_row(frame, stage);

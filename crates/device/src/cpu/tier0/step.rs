@@ -36,6 +36,8 @@ pub(super) enum Step {
     Spread { row: SlotId, slot: SlotId, size: u8 },
     /// A block function.
     Apply { f: BlockFn, out: SlotId, args: [SlotId; 3] },
+    /// A block function that fetches what lies ahead of the arrays that were loaded.
+    Slow { f: BlockFn, out: SlotId, arg: SlotId },
     /// A run of arithmetic in registers.
     Chain { f: ChainFn, out: SlotId, micros: Vec<Micro> },
 }
