@@ -27,6 +27,8 @@ fn one(seed: u64, size: usize) {
     let program =
         std::panic::catch_unwind(AssertUnwindSafe(|| compile(&func, &donate, &options).unwrap()))
             .unwrap_or_else(|_| panic!("seed {seed} does not compile\n{func}"));
+    let again = compile(&func, &donate, &options).unwrap();
+    assert!(program == again, "seed {seed}: the same input gave another program");
     let checked = std::panic::catch_unwind(AssertUnwindSafe(|| {
         check_plan(&program);
         for whole_rows in [false, true] {

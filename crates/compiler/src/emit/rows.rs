@@ -122,6 +122,7 @@ impl<'e, 'a> Staged<'e, 'a> {
             self.row_stage(pass);
             self.column_stage(pass);
         }
+        self.drop_unread();
         let stages = self.stages.into_iter().filter(|s| !s.sinks.is_empty());
         let stages = stages
             .map(|mut draft| {
@@ -130,6 +131,22 @@ impl<'e, 'a> Staged<'e, 'a> {
             })
             .collect();
         (stages, self.kept, self.row_scalars)
+    }
+
+    /// Values a row that only their own stage uses need no slot.
+    fn drop_unread(&mut self) {
+        let mut read = vec![false; self.row_scalars as usize];
+        for inst in self.stages.iter().flat_map(|stage| &stage.insts.list) {
+            if let LoopInst::RowScalar { slot, .. } = inst {
+                read[*slot as usize] = true;
+            }
+        }
+        for stage in &mut self.stages {
+            stage.sinks.retain(|sink| match sink {
+                Sink::SetRow { slot, .. } => read[*slot as usize],
+                _ => true,
+            });
+        }
     }
 
     fn source(&self, request: u32) -> Option<usize> {

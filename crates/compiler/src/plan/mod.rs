@@ -302,7 +302,9 @@ impl<'a> Planner<'a> {
                 }
             })
             .collect();
-        let packing = pack(&buffers, ALIGNMENT, options.packing_steps);
+        // A step looks at what is alive together, so many buffers get fewer steps.
+        let steps = options.packing_steps / (1 + buffers.len() as u64 / 256);
+        let packing = pack(&buffers, ALIGNMENT, steps);
         for (&storage, &offset) in packed.iter().zip(&packing.offsets) {
             offsets[storage as usize] = offset;
         }
