@@ -107,3 +107,36 @@ fn depth_and_size_neither_crash_nor_hang() {
         assert!(shown.contains("42"), "{}", &errors[..errors.len().min(500)]);
     }
 }
+
+/// An interrupt ends a program that waits for cells from a pipe, and only stops the cell of one
+/// that runs.
+#[test]
+fn an_interrupt_from_outside() {
+    use std::io::Write;
+    let start = || {
+        let mut child = crate::binary::command(&["--keep-going"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stdin = child.stdin.take().expect("a pipe");
+        (child, stdin)
+    };
+    let interrupt = |child: &std::process::Child| {
+        std::thread::sleep(std::time::Duration::from_millis(400));
+        // SAFETY: kill with the id of a child that has not been waited for.
+        assert_eq!(unsafe { libc::kill(child.id() as i32, libc::SIGINT) }, 0);
+    };
+    let (mut waiting, stdin) = start();
+    interrupt(&waiting);
+    assert_eq!(waiting.wait().expect("it ends").code(), Some(130));
+    drop(stdin);
+    let (running, mut stdin) = start();
+    stdin.write_all(b"// %%\nloop {}\n// %%\n").expect("it reads");
+    interrupt(&running);
+    drop(stdin);
+    let output = running.wait_with_output().expect("it ends");
+    assert!(stderr(&output).contains("error[interrupted]"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(1));
+}

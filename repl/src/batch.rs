@@ -72,7 +72,7 @@ impl<'a> Batch<'a> {
         let mut percent = false;
         loop {
             let mut line = String::new();
-            let read = std::io::stdin().lock().read_line(&mut line);
+            let read = signals::while_waiting(|| std::io::stdin().lock().read_line(&mut line));
             let at_end = read.map_err(|error| format!("standard input: {error}"))? == 0;
             let is_marker = percent::marker(&line).is_some();
             let whole = at_end || is_marker || (!percent && self.is_whole(&gathered, &line));
