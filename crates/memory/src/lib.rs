@@ -1,8 +1,9 @@
 //! Device memory as arithmetic: who holds which bytes, and what would happen if.
 //!
-//! What comes in: requests for bytes (with an owner, a stream and a time that the caller read from its clock) and a
-//! [`Driver`], the leaf that hands out regions of a device. What goes out: [`Block`]s, events in a [`Ledger`], figures
-//! under JAX's names ([`Stats`]), and answers to "what if" that come from running the same code again on a [`Fake`].
+//! Place in the flow: below `device` and `runtime`, above nothing. What comes in: requests for bytes (with an owner, a
+//! stream and a time that the caller read from its clock) and a [`Driver`], the leaf that hands out regions of a
+//! device. What goes out: [`Block`]s, events in a [`Ledger`], figures under JAX's names ([`Stats`]), and answers to
+//! "what if" that come from running the same code again on a [`Fake`].
 //!
 //! The flow, top down: [`ModeSpec`] (what the user asked for) → [`stack::build`] (the allocator stack) →
 //! [`MemoryResource`] (blocks out of regions) → [`Driver`] (regions out of a device). A [`Heap`] owns one driver, the

@@ -1,6 +1,7 @@
 //! The lower half put together: programs in, device memory and figures out.
 //!
-//! What comes in: [`Func`](vramlab_ir::Func)s to compile and [`BufferId`](vramlab_ir::BufferId)s to run them on,
+//! Place in the flow: between `array`, which reaches it through `Engine`, and the compiler, the memory and the
+//! device below. What comes in: [`Func`](vramlab_ir::Func)s to compile and [`BufferId`](vramlab_ir::BufferId)s to run them on,
 //! through [`Engine`](vramlab_ir::Engine); modes to switch to; caches to clear. What goes out: buffers, notes, and
 //! plain reports (figures, owners, cache entries, plans of a switch, the account of a failed allocation).
 //!
