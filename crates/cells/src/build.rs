@@ -1535,7 +1535,9 @@ impl<'c> Builder<'c> {
                 before.iter().chain(after).any(|part| self.binds_by_move(part))
                     || matches!(rest, Some(Some(rest)) if self.binds_by_move(rest))
             }
-            PatternKind::Some(inner) | PatternKind::Deref(inner) => self.binds_by_move(inner),
+            PatternKind::Some(inner)
+            | PatternKind::Outcome(_, inner)
+            | PatternKind::Deref(inner) => self.binds_by_move(inner),
             _ => false,
         }
     }
@@ -1584,6 +1586,11 @@ impl<'c> Builder<'c> {
             }
             PatternKind::Some(inner) => {
                 let test = Test::Some;
+                fails.push(self.emit(Inst::Test { place: place.clone(), test, otherwise: 0 }));
+                self.test(inner, place.step(Step::Child(0)), fails)?;
+            }
+            PatternKind::Outcome(ok, inner) => {
+                let test = if *ok { Test::Ok } else { Test::Err };
                 fails.push(self.emit(Inst::Test { place: place.clone(), test, otherwise: 0 }));
                 self.test(inner, place.step(Step::Child(0)), fails)?;
             }
@@ -1644,7 +1651,9 @@ impl<'c> Builder<'c> {
                     self.bind(part, place.clone().step(step))?;
                 }
             }
-            PatternKind::Some(inner) => self.bind(inner, place.step(Step::Child(0)))?,
+            PatternKind::Some(inner) | PatternKind::Outcome(_, inner) => {
+                self.bind(inner, place.step(Step::Child(0)))?;
+            }
             PatternKind::Deref(inner) => self.bind(inner, place.step(Step::Deref))?,
             PatternKind::Or(cases) => self.bind_or(cases, place)?,
             PatternKind::Wild
@@ -2358,7 +2367,9 @@ pub fn pattern_locals(pattern: &Pattern, out: &mut Vec<LocalId>) {
                 pattern_locals(rest, out);
             }
         }
-        PatternKind::Some(inner) | PatternKind::Deref(inner) => pattern_locals(inner, out),
+        PatternKind::Some(inner) | PatternKind::Outcome(_, inner) | PatternKind::Deref(inner) => {
+            pattern_locals(inner, out);
+        }
         _ => {}
     }
 }

@@ -101,6 +101,8 @@ pub enum Test {
     Between { low: Option<Value>, high: Option<Value>, inclusive: bool },
     Some,
     None,
+    Ok,
+    Err,
     Length { count: usize, at_least: bool },
 }
 

@@ -113,6 +113,11 @@ fn shape(pattern: &Pattern, infer: &Infer) -> Shape {
         },
         PatternKind::Some(inner) => Shape::Some(Box::new(shape(inner, infer))),
         PatternKind::None => Shape::None,
+        PatternKind::Outcome(true, inner) => Shape::Some(Box::new(shape(inner, infer))),
+        PatternKind::Outcome(false, inner) => match shape(inner, infer) {
+            Shape::Wild => Shape::None,
+            _ => Shape::Opaque,
+        },
         PatternKind::Deref(inner) => Shape::Fields(vec![shape(inner, infer)]),
         PatternKind::Or(cases) => Shape::Or(all(cases)),
     }
@@ -199,7 +204,8 @@ fn uncovered(rows: &[Vec<Shape>], types: &[Ty]) -> Option<Vec<String>> {
             let parts = vec![(**element).clone(); count];
             fields(&rows, &parts, rest, &|parts| format!("[{}]", parts.join(", ")))
         }
-        Ty::Named("Option", arguments) => option(&rows, &arguments[0], rest),
+        Ty::Named("Option", arguments) => option(&rows, &arguments[0], rest, ("Some", "None")),
+        Ty::Named("Result", arguments) => option(&rows, &arguments[0], rest, ("Ok", "Err(_)")),
         Ty::Slice(element) => lists(&rows, element, rest),
         _ => default_rows(&rows, rest, "_"),
     }
@@ -239,14 +245,19 @@ fn fields(
     Some(std::iter::once(text(own)).chain(others.iter().cloned()).collect())
 }
 
-fn option(rows: &[Vec<Shape>], inner: &Ty, rest: &[Ty]) -> Option<Vec<String>> {
+fn option(
+    rows: &[Vec<Shape>],
+    inner: &Ty,
+    rest: &[Ty],
+    (some_name, none_name): (&str, &str),
+) -> Option<Vec<String>> {
     let none: Vec<Vec<Shape>> = rows
         .iter()
         .filter(|row| matches!(row[0], Shape::None | Shape::Wild))
         .map(|row| row[1..].to_vec())
         .collect();
     if let Some(missing) = uncovered(&none, rest) {
-        return Some(std::iter::once("None".to_string()).chain(missing).collect());
+        return Some(std::iter::once(none_name.to_string()).chain(missing).collect());
     }
     let some: Vec<Vec<Shape>> = rows
         .iter()
@@ -261,7 +272,7 @@ fn option(rows: &[Vec<Shape>], inner: &Ty, rest: &[Ty]) -> Option<Vec<String>> {
         .collect();
     let types: Vec<Ty> = std::iter::once(inner).chain(rest).cloned().collect();
     let missing = uncovered(&some, &types)?;
-    let head = format!("Some({})", missing[0]);
+    let head = format!("{some_name}({})", missing[0]);
     Some(std::iter::once(head).chain(missing[1..].iter().cloned()).collect())
 }
 

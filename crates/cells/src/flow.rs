@@ -1639,7 +1639,7 @@ fn step_ty(ty: &Ty, step: Step) -> Option<Ty> {
         (other, Step::Deref) => Some(other.clone()),
         (Ty::Named("Box", arguments), _) => step_ty(&arguments[0], step),
         (Ty::Tuple(parts), Step::Child(index)) => parts.get(index as usize).cloned(),
-        (Ty::Named("Option", arguments), Step::Child(0)) => Some(arguments[0].clone()),
+        (Ty::Named("Option" | "Result", arguments), Step::Child(0)) => Some(arguments[0].clone()),
         (Ty::Named("Vec", arguments), _) => Some(arguments[0].clone()),
         (Ty::Array(element, _) | Ty::Slice(element), _) => Some((**element).clone()),
         _ => None,

@@ -289,6 +289,8 @@ pub enum PatternKind {
     },
     Some(Box<Pattern>),
     None,
+    /// `Ok(…)`, or `Err(…)`.
+    Outcome(bool, Box<Pattern>),
     /// Through a reference, written or implied.
     Deref(Box<Pattern>),
     Or(Vec<Pattern>),

@@ -62,6 +62,22 @@ pub fn value(
             let parts = parts(vm, vm.list(value)?, |_| element.clone(), layout)?;
             format::sequence(out, "[", "]", &parts, alternate);
         }
+        (Value::Tuple(values), Ty::Named("Result", arguments)) => {
+            let parts = parts(vm, values, |_| arguments[1].clone(), layout)?;
+            format::sequence(out, "Err(", ")", &parts, alternate);
+        }
+        (Value::Option(Some(inner)), Ty::Named("Result", arguments)) => {
+            let inner = std::slice::from_ref(&**inner);
+            let parts = parts(vm, inner, |_| arguments[0].clone(), layout)?;
+            format::sequence(out, "Ok(", ")", &parts, alternate);
+        }
+        // An error of parsing carries its words and its fields as text.
+        (Value::Tuple(values), Ty::Named(..)) => {
+            let which = usize::from(layout.spec.style == Style::Debug);
+            if let Some(Value::Text(text)) = values.get(which) {
+                format::pad(out, text, layout, Align::Left);
+            }
+        }
         (Value::Tuple(values), Ty::Tuple(types)) => {
             let parts = parts(vm, values, |index| types[index].clone(), layout)?;
             let close = if format::is_single(ty) && !alternate { ",)" } else { ")" };

@@ -943,7 +943,8 @@ impl<'h> Vm<'h> {
                 };
                 above && below
             }
-            Test::Some => matches!(value, Value::Option(Some(_))),
+            Test::Some | Test::Ok => matches!(value, Value::Option(Some(_))),
+            Test::Err => matches!(value, Value::Tuple(_)),
             Test::None => matches!(value, Value::Option(None)),
             Test::Length { count, at_least } => {
                 let length = self.list(value)?.len();

@@ -67,6 +67,7 @@ impl Checker<'_> {
             };
             let code = match one {
                 Pending::Bound { name: "Sum" | "Product" | "FromIterator", .. } => "E0283",
+                Pending::Bound { name: "FromStr", .. } => "E0284",
                 _ => "E0282",
             };
             return Err(
@@ -305,6 +306,17 @@ impl Checker<'_> {
             "Joined" => {
                 let out = Ty::string();
                 Answer::of(matches!(ty.peeled(), Ty::Str) || *ty.peeled() == out)
+            }
+            "FromStr" => {
+                let error = match &ty {
+                    Ty::Int(_) => "ParseIntError",
+                    Ty::Float(_) => "ParseFloatError",
+                    Ty::Bool => "ParseBoolError",
+                    Ty::Char => "ParseCharError",
+                    _ => return Answer::No,
+                };
+                let own = arguments.first().cloned();
+                Answer::of(own.is_none_or(|own| self.infer.unify(&own, &Ty::named(error)).is_ok()))
             }
             "Lossless" => match arguments.first() {
                 Some(to) => Answer::of(is_lossless(&ty, to)),
@@ -745,6 +757,7 @@ fn is_display(ty: &Ty) -> bool {
             "Vec"
                 | "Option"
                 | "Iter"
+                | "Result"
                 | "Range"
                 | "RangeInclusive"
                 | "RangeFrom"

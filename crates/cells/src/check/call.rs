@@ -74,6 +74,9 @@ impl Checker<'_> {
                 }
                 None => {}
             }
+            if matches!(name.as_str(), "Ok" | "Err") {
+                return self.outcome(name == "Ok", arguments, site, expected);
+            }
             if name == "Some" {
                 return self.some(arguments, site, expected);
             }
@@ -154,6 +157,27 @@ impl Checker<'_> {
         let rest: syn::punctuated::Punctuated<syn::Expr, syn::Token![,]> =
             arguments.iter().skip(1).cloned().collect();
         self.table_call(candidate, Some((ty.clone(), receiver)), &rest, turbofish, site, expected)
+    }
+
+    /// `Ok(…)` and `Err(…)`.
+    fn outcome(
+        &mut self,
+        ok: bool,
+        arguments: Arguments<'_>,
+        site: Site,
+        expected: Option<&Ty>,
+    ) -> Checked<Expr> {
+        let (value, error) = match expected.map(|ty| self.infer.shallow(ty)) {
+            Some(Ty::Named("Result", parts)) => (parts[0].clone(), parts[1].clone()),
+            _ => (self.infer.fresh(), self.infer.fresh()),
+        };
+        let [only] = arguments.iter().collect::<Vec<_>>()[..] else {
+            return Err(self.wrong_arity(1, arguments.len(), site));
+        };
+        let inner = self.expr_of(only, if ok { &value } else { &error })?;
+        let kind = if ok { Kind::Some(Box::new(inner)) } else { Kind::Tuple(vec![inner]) };
+        let ty = Ty::Named("Result", [value, error].into());
+        Ok(Expr { kind, ty, span: site.whole })
     }
 
     fn some(
@@ -559,7 +583,10 @@ impl Checker<'_> {
         if named.is_empty() && !site.is_method {
             named = (0..sig.generics.len().min(1)).collect();
         }
-        if turbofish.args.len() != named.len() {
+        // Associated types stand last in the table, without bounds: they are never written.
+        let least = named.iter().filter(|index| !sig.generics[**index].bounds.is_empty()).count();
+        let given = turbofish.args.len();
+        if given > named.len() || given < least.max(usize::from(!named.is_empty())) {
             return Err(Diagnostic::check(
                 "E0107",
                 site.name,

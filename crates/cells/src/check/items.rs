@@ -20,6 +20,7 @@ impl Checker<'_> {
         for statement in statements {
             match statement {
                 syn::Stmt::Item(syn::Item::Const(item)) => self.constant(item)?,
+                syn::Stmt::Item(syn::Item::Use(item)) => self.use_constants(&item.tree),
                 syn::Stmt::Item(syn::Item::Fn(item)) => self.declare_function(item)?,
                 _ => {}
             }
@@ -31,6 +32,7 @@ impl Checker<'_> {
         let (what, span) = match item {
             syn::Item::Fn(item) => return self.function(item),
             syn::Item::Const(_) => return Ok(()),
+            syn::Item::Use(item) if used_constants(&item.tree).is_some() => return Ok(()),
             syn::Item::Use(item) => ("`use` declarations", item.use_token.span),
             syn::Item::Struct(item) => ("structs", item.struct_token.span),
             syn::Item::Enum(item) => ("enums", item.enum_token.span),
@@ -44,6 +46,16 @@ impl Checker<'_> {
             other => ("this item", other.span()),
         };
         Err(Diagnostic::unsupported(span_of(span), what))
+    }
+
+    /// `use std::f64::consts::PI;`
+    fn use_constants(&mut self, tree: &syn::UseTree) {
+        for (name, ty, value) in used_constants(tree).into_iter().flatten() {
+            if self.scopes.len() == 1 {
+                self.constants.push((name.clone(), ty.clone(), value.clone()));
+            }
+            self.declare(&name, Entity::Constant(ty, value));
+        }
     }
 
     fn declare_function(&mut self, item: &syn::ItemFn) -> Checked<()> {
@@ -276,7 +288,7 @@ impl TypeScope for UserTypes<'_, '_> {
         if let Some(ty) = library::nominal(&text, &arguments) {
             return Ok(ty);
         }
-        if matches!(text.as_str(), "HashMap" | "BTreeMap" | "HashSet" | "Result" | "Rc" | "Arc") {
+        if matches!(text.as_str(), "HashMap" | "BTreeMap" | "HashSet" | "Rc" | "Arc") {
             return Err(Diagnostic::unsupported(span, format!("the type `{text}`")));
         }
         if text == "u128" {
@@ -325,6 +337,38 @@ impl TypeScope for UserTypes<'_, '_> {
             "`impl Trait` types other than `impl Fn`",
         ))
     }
+}
+
+/// The constants that a `use` names, when it names nothing else.
+fn used_constants(tree: &syn::UseTree) -> Option<Vec<(String, Ty, crate::value::Value)>> {
+    fn walk(
+        tree: &syn::UseTree,
+        path: &mut Vec<String>,
+        out: &mut Vec<(String, Ty, crate::value::Value)>,
+    ) -> Option<()> {
+        match tree {
+            syn::UseTree::Path(inner) => {
+                path.push(inner.ident.to_string());
+                let walked = walk(&inner.tree, path, out);
+                path.pop();
+                walked
+            }
+            syn::UseTree::Name(name) => {
+                let name = name.ident.to_string();
+                let segments: Vec<String> = path.iter().cloned().chain([name.clone()]).collect();
+                let (ty, value) = library::associated_constant(&segments)?;
+                out.push((name, ty, value));
+                Some(())
+            }
+            syn::UseTree::Group(group) => {
+                group.items.iter().try_for_each(|item| walk(item, path, out))
+            }
+            _ => None,
+        }
+    }
+    let mut out = Vec::new();
+    walk(tree, &mut Vec::new(), &mut out)?;
+    Some(out)
 }
 
 /// The first reference without a lifetime in a type.

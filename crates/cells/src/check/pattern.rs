@@ -471,8 +471,16 @@ impl Checker<'_> {
                 .last()
                 .map(|segment| segment.ident.to_string())
                 .unwrap_or_default();
-            if matches!(name.as_str(), "Ok" | "Err") {
-                return Err(Diagnostic::unsupported(span, "patterns on `Result`"));
+            if let ("Ok" | "Err", [only]) =
+                (name.as_str(), &tuple.elems.iter().collect::<Vec<_>>()[..])
+            {
+                let (value, error) = (self.infer.fresh(), self.infer.fresh());
+                let own = Ty::Named("Result", [value.clone(), error.clone()].into());
+                self.equate(ty, &own, span)?;
+                let ok = name == "Ok";
+                let inner = self.infer.shallow(if ok { &value } else { &error });
+                let inner = self.pattern(only, &inner, mode, bound, again)?;
+                return Ok(PatternKind::Outcome(ok, Box::new(inner)));
             }
             return Err(Diagnostic::check(
                 "E0531",
@@ -533,7 +541,7 @@ fn collect_names(pattern: &Pattern, locals: &[crate::hir::Local], out: &mut Vec<
                 collect_names(rest, locals, out);
             }
         }
-        PatternKind::Some(inner) | PatternKind::Deref(inner) => {
+        PatternKind::Some(inner) | PatternKind::Outcome(_, inner) | PatternKind::Deref(inner) => {
             collect_names(inner, locals, out);
         }
         _ => {}

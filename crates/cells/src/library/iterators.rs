@@ -181,6 +181,23 @@ fn ends() -> Vec<Row> {
             let values = iter.drain(vm)?;
             collect(vm, values, &meta.ret)
         }),
+        method(
+            ITER,
+            "fn partition<B: FromIterator<T>>(self, test: impl FnMut(&T) -> bool) -> (B, B)",
+            |vm, args, meta| {
+                let mut iter = own(take(args, 0), vm)?;
+                let (mut yes, mut no) = (Vec::new(), Vec::new());
+                while let Some(value) = iter.next(vm)? {
+                    if vm.ask(&args[1], &value)? {
+                        yes.push(value);
+                    } else {
+                        no.push(value);
+                    }
+                }
+                let Ty::Tuple(parts) = &meta.ret else { return Err(internal("a pair")) };
+                Ok(Value::Tuple(vec![collect(vm, yes, &parts[0])?, collect(vm, no, &parts[1])?]))
+            },
+        ),
         method(ITER, "fn for_each(self, function: impl FnMut(T))", |vm, args, _| {
             let mut iter = own(take(args, 0), vm)?;
             while let Some(value) = iter.next(vm)? {

@@ -6,6 +6,7 @@ mod known;
 mod lists;
 mod numbers;
 mod options;
+mod results;
 mod texts;
 
 pub use known::is_known_elsewhere;
@@ -88,6 +89,7 @@ fn class_parameters(class: &'static str) -> (Option<&'static str>, &'static [&'s
         "Vec<T>" | "[T]" | "Option<T>" | "Option<&T>" | "Iter<T>" | "Iter<&T>" | "Range<T>"
         | "Box<T>" => (Some(class), &["T"]),
         "[T; N]" => (Some(class), &["T", "const N"]),
+        "Result<T, E>" => (Some(class), &["T", "E"]),
         "Jit" => (Some("Jit<N, Out>"), &["const N", "Out"]),
         other => (Some(other), &[]),
     }
@@ -98,6 +100,7 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     rows.extend(lists::rows());
     rows.extend(texts::rows());
     rows.extend(options::rows());
+    rows.extend(results::rows());
     rows.extend(iterators::rows());
     rows.extend(numbers::rows());
     rows
@@ -303,7 +306,8 @@ pub fn constant_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The types of the prelude, by name.
-const NOMINAL: &[&str] = &["Array", "DType", "MemoryStats", "MemoryAnalysis"];
+const NOMINAL: &[&str] =
+    &["Array", "DType", "MemoryStats", "MemoryAnalysis", "ParseIntError", "ParseFloatError"];
 
 pub fn type_names() -> impl Iterator<Item = &'static str> {
     let own = ["Vec", "String", "Option", "Box", "Jit", "bool", "char", "str", "f32", "f64"];
@@ -319,6 +323,9 @@ pub fn is_known_type(name: &str) -> bool {
 /// A type of the prelude with its arguments.
 pub fn nominal(name: &str, arguments: &[Ty]) -> Option<Ty> {
     match (name, arguments) {
+        ("Result", [value, error]) => {
+            Some(Ty::Named("Result", [value.clone(), error.clone()].into()))
+        }
         ("Jit", [length, out]) => Some(Ty::Named("Jit", [length.clone(), out.clone()].into())),
         (name, []) => {
             let known = NOMINAL.iter().find(|own| **own == name)?;

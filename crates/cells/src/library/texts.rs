@@ -254,6 +254,9 @@ fn characters() -> Vec<Row> {
     rows.push(method("char", "fn to_ascii_lowercase(&self) -> char", |vm, args, _| {
         Ok(Value::Char(character(vm, &args[0])?.to_ascii_lowercase()))
     }));
+    rows.push(method("char", "fn len_utf8(self) -> usize", |vm, args, _| {
+        Ok(count(character(vm, &args[0])?.len_utf8()))
+    }));
     rows.push(method("char", "fn to_digit(self, radix: u32) -> Option<u32>", |vm, args, _| {
         let radix = size(vm, &args[1])? as u32;
         if !(2..=36).contains(&radix) {

@@ -1,0 +1,20 @@
+let n: i32 = "42".parse().unwrap();
+n + "8".parse::<i32>().unwrap_or(0)
+// %%
+"4x".parse::<i32>()
+// %%
+match "2.5".parse::<f64>() { Ok(x) => x * 2.0, Err(e) => { println!("{e}"); 0.0 } }
+// %%
+"x".parse::<u8>().unwrap()
+// %%
+let p = "1".parse();
+// %%
+match "1".parse::<u8>() { Ok(n) => n }
+// %%
+use std::f64::consts::PI;
+PI.sin().abs() < 1e-10
+// %%
+let (even, odd): (Vec<i32>, Vec<i32>) = (1..7).partition(|n| n % 2 == 0);
+(even, odd, 'ß'.len_utf8())
+// %%
+PI.floor()
