@@ -70,6 +70,8 @@ pub(super) struct Frame<'p> {
     pub again: bool,
     /// What comes next in the arrays that were last loaded.
     ahead: [Operand; 2],
+    /// Slots that point at the array they were loaded from, where writes may reach it.
+    in_place: Vec<SlotId>,
 }
 
 impl Drop for Frame<'_> {
@@ -114,6 +116,7 @@ impl<'p> Frame<'p> {
             tile: Tile::default(),
             again: false,
             ahead: [Operand::NONE; 2],
+            in_place: Vec::new(),
         };
         for &(slot, size, bits) in &layout.constants {
             frame.splat(slot, size, bits);
@@ -248,6 +251,9 @@ impl<'p> Frame<'p> {
         let step = place.size * CHUNK;
         if tile.is_whole() && place.is_dense(tile.rows, tile.columns) {
             self.slots[slot as usize] = Operand { ptr: from, step };
+            if self.bound.aliased && !self.in_place.contains(&slot) {
+                self.in_place.push(slot);
+            }
             if self.bound.far {
                 let next = if self.again { place.row_stride() } else { tile.lanes() as isize };
                 let ptr = from.wrapping_offset(next * place.size as isize);
@@ -255,6 +261,7 @@ impl<'p> Frame<'p> {
             }
             return;
         }
+        self.in_place.retain(|&loaded| loaded != slot);
         let home = self.home(slot);
         self.slots[slot as usize] = Operand { ptr: home, step };
         let strides = (place.row_stride(), place.column);
@@ -344,6 +351,33 @@ impl<'p> Frame<'p> {
         let place = &self.writes[write as usize];
         let column = self.tile.first_column as isize * place.column * place.size as isize;
         self.write_rows[write as usize].wrapping_offset(column)
+    }
+
+    /// A loaded slot may point at its array. Before anything is written to an array that overlaps
+    /// it, what is still to be read from there comes home.
+    pub fn bring_home(&mut self, drains: &[Drain]) {
+        if !self.bound.aliased {
+            return;
+        }
+        for drain in drains {
+            let (Drain::Store { slot, .. }
+            | Drain::Keep { slot, .. }
+            | Drain::SetRow { slot, .. }
+            | Drain::Reduce { slot, .. }) = *drain;
+            let Some(at) = self.in_place.iter().position(|&loaded| loaded == slot) else {
+                continue;
+            };
+            self.in_place.swap_remove(at);
+            let Operand { ptr, step } = self.slots[slot as usize];
+            let home = self.home(slot);
+            if ptr == home.cast_const() {
+                continue;
+            }
+            // SAFETY: the slot points at the tile's whole chunks, its home holds a block, and homes
+            // are no device memory.
+            unsafe { home.copy_from_nonoverlapping(ptr, step * self.tile.chunks()) };
+            self.slots[slot as usize].ptr = home;
+        }
     }
 
     /// Writes a slot to an array, unless it was computed there.

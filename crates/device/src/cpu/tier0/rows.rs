@@ -450,6 +450,7 @@ impl Run<'_> {
     }
 
     fn drain(&self, frame: &mut Frame, stage: &StageProgram) {
+        frame.bring_home(&stage.drains);
         for drain in &stage.drains {
             match *drain {
                 Drain::Store { write, slot, .. } => frame.store(write, slot),
@@ -573,6 +574,7 @@ impl Run<'_> {
             frame.run(&stage.tile);
             frame.aim(&stage.drains);
             frame.run(&stage.block);
+            frame.bring_home(&stage.drains);
             for drain in &stage.drains {
                 match *drain {
                     Drain::Store { write, slot, .. } => frame.store(write, slot),
