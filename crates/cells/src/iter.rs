@@ -30,6 +30,12 @@ pub enum Iter {
         inner: Option<Box<Iter>>,
     },
     Inspect(Box<Iter>, Value),
+    Scan {
+        inner: Box<Iter>,
+        state: Value,
+        function: Value,
+        done: bool,
+    },
     Enumerate(Box<Iter>, usize),
     Zip(Box<Iter>, Box<Iter>),
     Rev(Box<Iter>),
@@ -88,6 +94,12 @@ impl Iter {
                 inner: inner.as_deref().map(again),
             },
             Iter::Inspect(inner, function) => Iter::Inspect(again(inner), copy(function)),
+            Iter::Scan { inner, state, function, done } => Iter::Scan {
+                inner: again(inner),
+                state: copy(state),
+                function: copy(function),
+                done: *done,
+            },
             Iter::Enumerate(inner, count) => Iter::Enumerate(again(inner), *count),
             Iter::Zip(a, b) => Iter::Zip(again(a), again(b)),
             Iter::Rev(inner) => Iter::Rev(again(inner)),
@@ -170,6 +182,19 @@ impl Iter {
                 }
                 None => None,
             },
+            Iter::Scan { inner, state, function, done } => {
+                if *done {
+                    return Ok(None);
+                }
+                let Some(value) = inner.next(vm)? else { return Ok(None) };
+                match vm.call_with_state(function, state, value)? {
+                    Value::Option(Some(value)) => Some(*value),
+                    _ => {
+                        *done = true;
+                        None
+                    }
+                }
+            }
             Iter::Enumerate(inner, count) => match inner.next(vm)? {
                 Some(value) => {
                     *count += 1;

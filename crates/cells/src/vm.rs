@@ -1206,6 +1206,24 @@ impl<'h> Vm<'h> {
         result
     }
 
+    /// Calls a function with a mutable reference to a state, which lies on the stack meanwhile.
+    pub fn call_with_state(
+        &mut self,
+        function: &Value,
+        state: &mut Value,
+        value: Value,
+    ) -> Fallible<Value> {
+        let slot = self.stack.len() as u32;
+        self.stack.push(state.take());
+        let reference = Value::Ref(Ref { slot, path: None });
+        let result = self.call_function(function, vec![reference, value]);
+        if let Some(own) = self.stack.get_mut(slot as usize) {
+            *state = own.take();
+        }
+        self.stack.truncate(slot as usize);
+        result
+    }
+
     /// What `for` goes through.
     ///
     /// # Errors

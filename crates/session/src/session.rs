@@ -16,6 +16,7 @@ use crate::rewrite::{Rewritten, out_name, out_number, rewrite};
 use crate::sink::Sink;
 use crate::{complete, drops, inspect, report, shell, value};
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 use vramlab_array::surface::Dyn;
@@ -145,7 +146,7 @@ impl Session {
         let has_deeds = parts.has_deeds();
         self.running = Running { cell, source: code.into(), has_deeds, ..Running::default() };
         self.context.cell_begin(cell);
-        let mut ended = self.run_magics(&parts, started, sink);
+        let mut ended = self.run_guarded(&parts, started, sink);
         let figures = self.context.cell_end();
         let tier = if has_rust || ended.ran { Tier::Instant } else { Tier::Command };
         let wall_ns = started.elapsed().as_nanos() as u64;
@@ -196,6 +197,23 @@ impl Session {
         }
         if ended.ran {
             self.last_report = memory.clone();
+        }
+    }
+
+    /// A panic of ours costs the cell, not the session: what it had made is dropped on the way, and
+    /// the layers below keep no half-made state behind their locks.
+    fn run_guarded(&mut self, parts: &Parts, started: Instant, sink: &mut Sink) -> Ended {
+        let run = AssertUnwindSafe(|| self.run_magics(parts, started, sink));
+        match catch_unwind(run) {
+            Ok(ended) => ended,
+            Err(payload) => {
+                let words = payload.downcast_ref::<String>().map(String::as_str);
+                let words = words.or_else(|| payload.downcast_ref::<&str>().copied());
+                let message = format!("a fault of vramlab: {}", words.unwrap_or("no words"));
+                let refusal = Refusal { kind: "internal", ..Refusal::new(message) }
+                    .help("the session goes on; the cell that did this is worth a report");
+                Ended { ran: true, ..self.ended_by(refusal, sink) }
+            }
         }
     }
 

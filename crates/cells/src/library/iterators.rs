@@ -86,6 +86,15 @@ fn adaptors() -> Vec<Row> {
                 iter(Iter::FlatMap { outer, function, inner: None })
             },
         ),
+        method(
+            ITER,
+            "fn scan<S, U>(self, start: S, function: impl FnMut(&mut S, T) -> Option<U>) -> Iter<U>",
+            |vm, args, _| {
+                let inner = own(take(args, 0), vm)?;
+                let (state, function) = (take(args, 1), take(args, 2));
+                iter(Iter::Scan { inner, state, function, done: false })
+            },
+        ),
         method(ITER, "fn inspect(self, function: impl FnMut(&T)) -> Iter<T>", |vm, args, _| {
             iter(Iter::Inspect(own(take(args, 0), vm)?, take(args, 1)))
         }),

@@ -304,6 +304,11 @@ fn slices() -> Vec<Row> {
                 Ok(Value::Tuple(vec![left, right]))
             },
         ),
+        method(SLICE, "fn concat(&self) -> String where T: Joined", |vm, args, _| {
+            let parts: Fallible<Vec<&str>> =
+                vm.list(&args[0])?.iter().map(|part| text(vm, part)).collect();
+            Ok(Value::text(parts?.concat()))
+        }),
         method(SLICE, "fn join(&self, separator: &str) -> String", |vm, args, _| {
             let separator = text(vm, &args[1])?;
             let parts: Fallible<Vec<&str>> =

@@ -32,19 +32,59 @@ fn debug(vm: &Vm<'_>, error: &Value, ty: &Ty) -> Fallible<String> {
 }
 
 pub fn rows() -> Vec<Row> {
+    let mut rows = methods();
+    for kind in IntKind::ALL {
+        let path = crate::signature::intern(&format!("{}::from_str_radix", kind.name()));
+        let signature = crate::signature::intern(&format!(
+            "fn from_str_radix(text: &str, radix: u32) -> Result<{}, ParseIntError>",
+            kind.name()
+        ));
+        rows.push(super::free(path, "", signature, |vm, args, meta| {
+            let radix = super::size(vm, &args[1])? as u32;
+            if !(2..=36).contains(&radix) {
+                return Err(panic("from_ascii_radix: radix must lie in the range `[2, 36]`"));
+            }
+            Ok(wrapped(in_radix(text(vm, &args[0])?, radix, &meta.ret)))
+        }));
+    }
+    rows
+}
+
+/// The number, held to the range of the type that is asked for.
+fn in_radix(text: &str, radix: u32, ty: &Ty) -> Parsed {
+    let kind = match ty {
+        Ty::Named(_, arguments) => match &arguments[0] {
+            Ty::Int(kind) => *kind,
+            _ => IntKind::I32,
+        },
+        _ => IntKind::I32,
+    };
+    match i128::from_str_radix(text, radix) {
+        Ok(value) if kind.holds(value) => Ok(Value::Int(value)),
+        // Out of range: the words of the type's own parser.
+        Ok(value) => integer(&value.to_string(), kind),
+        Err(error) => Err(both(error)),
+    }
+}
+
+fn wrapped(parsed: Parsed) -> Value {
+    match parsed {
+        Ok(value) => Value::some(value),
+        Err((words, fields)) => {
+            let error = Value::Tuple(vec![Value::text(words), Value::text(fields)]);
+            Value::Tuple(vec![error])
+        }
+    }
+}
+
+fn methods() -> Vec<Row> {
     vec![
         method("str", "fn parse<F: FromStr<E>, E>(&self) -> Result<F, E>", |vm, args, meta| {
             let text = text(vm, &args[0])?;
             let Ty::Named("Result", arguments) = &meta.ret else {
                 return Err(internal("a result"));
             };
-            Ok(match parse(text, &arguments[0])? {
-                Ok(value) => Value::some(value),
-                Err((words, fields)) => {
-                    let error = Value::Tuple(vec![Value::text(words), Value::text(fields)]);
-                    Value::Tuple(vec![error])
-                }
-            })
+            Ok(wrapped(parse(text, &arguments[0])?))
         }),
         method(RESULT, "fn is_ok(&self) -> bool", |vm, args, _| {
             Ok(Value::Bool(is_ok(vm, &args[0])?))

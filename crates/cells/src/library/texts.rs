@@ -76,6 +76,16 @@ fn strings() -> Vec<Row> {
             text.truncate(length);
             Ok(Value::Unit)
         }),
+        method(STRING, "fn insert(&mut self, at: usize, c: char)", |vm, args, _| {
+            let at = size(vm, &args[1])?;
+            let Value::Char(c) = args[2] else { return Err(internal("a character")) };
+            let own = string_mut(vm, &args[0])?;
+            if !own.is_char_boundary(at) {
+                return Err(panic("assertion failed: self.is_char_boundary(idx)"));
+            }
+            own.insert(at, c);
+            Ok(Value::Unit)
+        }),
         method(STRING, "fn insert_str(&mut self, at: usize, text: &str)", |vm, args, _| {
             let at = size(vm, &args[1])?;
             let more = text(vm, &args[2])?.to_string();

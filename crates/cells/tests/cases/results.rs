@@ -18,3 +18,10 @@ let (even, odd): (Vec<i32>, Vec<i32>) = (1..7).partition(|n| n % 2 == 0);
 (even, odd, 'ß'.len_utf8())
 // %%
 PI.floor()
+// %%
+(i32::from_str_radix("-ff", 16), u8::from_str_radix("100000000", 2).is_err())
+// %%
+let sums: Vec<i32> = [1, 2, 3].iter().scan(0, |sum, x| { *sum += x; Some(*sum) }).collect();
+let mut s = ["a", "b"].concat();
+s.insert(1, '-');
+(sums, s)

@@ -7,7 +7,8 @@ use std::sync::{Arc, RwLock};
 /// The live regions of a CPU device, shared by its leaf (which adds and removes them) and its launches.
 #[derive(Clone, Debug, Default)]
 pub struct AddressSpace {
-    /// Base to end of each live mapping. Mappings never touch: a guard page lies between.
+    /// Base to end of each live mapping. A guard page lies between two of them, except between granules of one
+    /// reserved range: those join.
     live: Arc<RwLock<BTreeMap<u64, u64>>>,
 }
 
@@ -25,20 +26,25 @@ impl AddressSpace {
         self.live.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// The pointer behind a range that lies in one live mapping.
+    /// The pointer behind a range that lies in live mappings without a hole.
     pub fn pointer(&self, range: DeviceRange) -> Result<DevicePtr, LaunchError> {
         let DeviceRange { address, bytes } = range;
         if bytes == 0 {
             return Ok(DevicePtr { address: 256, bytes: 0 });
         }
         let live = self.live.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let end = live.range(..=address).next_back().map(|(_, &end)| end);
-        match (end, address.checked_add(bytes)) {
-            (Some(end), Some(last)) if last <= end => {
-                Ok(DevicePtr { address: address as usize, bytes: bytes as usize })
+        let outside = Err(LaunchError::Outside { address, bytes });
+        let first = live.range(..=address).next_back().map(|(_, &end)| end);
+        let (Some(mut end), Some(last)) = (first, address.checked_add(bytes)) else {
+            return outside;
+        };
+        while end < last {
+            match live.get(&end) {
+                Some(&next) => end = next,
+                None => return outside,
             }
-            _ => Err(LaunchError::Outside { address, bytes }),
         }
+        Ok(DevicePtr { address: address as usize, bytes: bytes as usize })
     }
 }
 
