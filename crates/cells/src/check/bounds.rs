@@ -318,6 +318,14 @@ impl Checker<'_> {
                 let out = Ty::string();
                 Answer::of(matches!(ty.peeled(), Ty::Str) || *ty.peeled() == out)
             }
+            "MadeFrom" => {
+                let from = self.infer.resolve(&arguments[0]);
+                self.infer.bind_default(&from);
+                let from = self.infer.resolve(&from);
+                let text = ty.is_named("String")
+                    && self.converts_into(&from, &[Ty::string()]) == Answer::Yes;
+                Answer::of(text || is_lossless(&from, &ty))
+            }
             "FromStr" => {
                 let error = match &ty {
                     Ty::Int(_) => "ParseIntError",
