@@ -334,6 +334,8 @@ struct Loan {
 struct State {
     gone: Bits,
     there: Bits,
+    /// It was given a value since its declaration, whatever became of that.
+    ever: Bits,
 }
 
 struct Flow<'d> {
@@ -456,7 +458,8 @@ impl<'d> Flow<'d> {
 
     fn start_state(&self) -> State {
         let count = self.paths.len();
-        let mut state = State { gone: Bits::new(count), there: Bits::new(count) };
+        let (gone, there, ever) = (Bits::new(count), Bits::new(count), Bits::new(count));
+        let mut state = State { gone, there, ever };
         for (id, path) in self.paths.iter().enumerate() {
             let there = match &self.facts[path.var].entry {
                 Entry::No => false,
@@ -465,6 +468,7 @@ impl<'d> Flow<'d> {
             };
             state.gone.put(id, !there);
             state.there.put(id, there);
+            state.ever.put(id, !matches!(self.facts[path.var].entry, Entry::No));
         }
         state
     }
@@ -486,7 +490,8 @@ impl<'d> Flow<'d> {
                 let changed = match &mut self.entry[next] {
                     Some(known) => {
                         let gone = known.gone.join(&state.gone);
-                        known.there.join(&state.there) || gone
+                        let ever = known.ever.join(&state.ever);
+                        known.there.join(&state.there) || gone || ever
                     }
                     slot => {
                         *slot = Some(state.clone());
@@ -512,11 +517,20 @@ impl<'d> Flow<'d> {
             Access::Write => {
                 if let Some(children) = whole_children(place) {
                     self.mark(place.slot, &children, state, false);
+                    self.mark_ever(place.slot, state, true);
                 }
             }
-            Access::Drop => self.mark(place.slot, &[], state, true),
+            Access::Drop => {
+                self.mark(place.slot, &[], state, true);
+                self.mark_ever(place.slot, state, false);
+            }
             _ => {}
         });
+    }
+
+    fn mark_ever(&self, slot: Slot, state: &mut State, ever: bool) {
+        let id = self.path_ids[&(self.var(slot), Vec::new())];
+        state.ever.put(id, ever);
     }
 
     fn mark(&self, slot: Slot, children: &[u32], state: &mut State, gone: bool) {
@@ -696,7 +710,7 @@ impl<'d> Flow<'d> {
         }
         if place.steps.is_empty() {
             let id = self.path_ids[&(var, Vec::new())];
-            if !state.there.get(id) {
+            if !state.ever.get(id) {
                 return None;
             }
             let what = match facts.entry {
@@ -836,7 +850,9 @@ impl<'d> Flow<'d> {
             Inst::Closure { .. } if access != Access::Move => ("borrow", "borrowed"),
             _ => (verb, done),
         };
-        match self.mover(at, place) {
+        // What never had a value was not moved.
+        let uninitialised = matches!(facts.entry, Entry::No) && !self.is_written(place.slot);
+        match self.mover(at, place).filter(|_| !uninitialised) {
             Some(mover) => {
                 let moved_at = self.draft.spans[mover];
                 let again = mover == at;
@@ -875,6 +891,16 @@ impl<'d> Flow<'d> {
                 .also(facts.span, "binding declared here but left uninitialized"),
             },
         }
+    }
+
+    fn is_written(&self, slot: Slot) -> bool {
+        let mut written = false;
+        for inst in &self.draft.insts {
+            visit_places(inst, &mut |place, access| {
+                written |= place.slot == slot && access == Access::Write;
+            });
+        }
+        written
     }
 
     fn offer_borrow(&self, fault: Box<Diagnostic>, facts: &SlotFacts) -> Box<Diagnostic> {
@@ -1215,7 +1241,10 @@ impl<'d> Flow<'d> {
             let through_shared = self.behind_shared(&loan.place, place);
             if harmful && !through_shared {
                 let indexed = access == Access::Write && self.steps_through_vec(place);
-                found = Some(if indexed { Access::BorrowMut } else { access });
+                // The first half of a two-phase borrow is told as what it is going to be.
+                let reserves = matches!(&self.draft.insts[at], Inst::Ref { dest, mutable: false, .. }
+                    if matches!(self.facts[self.var(*dest)].ty, Ty::Ref(true, _)));
+                found = Some(if indexed || reserves { Access::BorrowMut } else { access });
             }
         });
         found

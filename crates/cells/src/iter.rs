@@ -172,7 +172,10 @@ impl Iter {
                     break Some(value);
                 }
                 let Some(value) = outer.next(vm)? else { return Ok(None) };
-                let made = vm.call_function(function, vec![value])?;
+                let made = match &*function {
+                    Value::Unit => value,
+                    function => vm.call_function(function, vec![value])?,
+                };
                 *inner = Some(Box::new(vm.iterate(made)?));
             },
             Iter::Inspect(inner, function) => match inner.next(vm)? {

@@ -45,4 +45,4 @@ words
 let total: f64 = [0.5, 1.5].into_iter().sum();
 total
 // %%
-vec![vec![1, 2], vec![3]].into_iter().flatten().collect::<Vec<_>>()
+vec![vec![1, 2], vec![3]].into_iter().flat_map(|row| row).collect::<Vec<_>>()

@@ -31,5 +31,5 @@ let padded = format!("{number:>10.1}|{:<6}|{:^7}|", "ab", 'c');
 // %%
 "abc".chars().map(|c| (c as u8 + 1) as char).collect::<String>()
 // %%
-let words: Vec<String> = vec!["x".into(), String::from("y"), "z".to_owned()];
+let words: Vec<String> = vec!["x".to_string(), String::from("y"), "z".to_owned()];
 words.join("")

@@ -139,7 +139,15 @@ impl Checker<'_> {
                 Ok(false)
             }
             Pending::Binary { op, left, right, out, span, spans } => {
-                match self.binary_type(*op, left, right, *span, *spans)? {
+                let decided = self.binary_type(*op, left, right, *span, *spans);
+                // What was open when the operator was looked up is a bound that fails.
+                let decided = decided.map_err(|mut fault| {
+                    if fault.code == "E0308" {
+                        fault.code = "E0277";
+                    }
+                    fault
+                });
+                match decided? {
                     Some(ty) if self.infer.unify(out, &ty).is_err() => {
                         let (a, b) = (self.infer.text(&ty), self.infer.text(out));
                         let message = format!("type mismatch: this gives `{a}`");
@@ -159,8 +167,11 @@ impl Checker<'_> {
             }
             Pending::Cast { from, to, span } => self.decide_cast(from, to, *span),
             Pending::Negate { ty, span } => match self.infer.shallow(ty) {
+                // Known only after the operator was looked up, so it is a bound that fails.
                 Ty::Int(kind) if !kind.is_signed() => {
-                    Err(self.bad_unary("-", &Ty::Int(kind), *span))
+                    let mut fault = self.bad_unary("-", &Ty::Int(kind), *span);
+                    fault.code = "E0277";
+                    Err(fault)
                 }
                 Ty::Var(_) => Ok(false),
                 _ => Ok(true),
@@ -306,6 +317,14 @@ impl Checker<'_> {
             "Joined" => {
                 let out = Ty::string();
                 Answer::of(matches!(ty.peeled(), Ty::Str) || *ty.peeled() == out)
+            }
+            "MadeFrom" => {
+                let from = self.infer.resolve(&arguments[0]);
+                self.infer.bind_default(&from);
+                let from = self.infer.resolve(&from);
+                let text = ty.is_named("String")
+                    && self.converts_into(&from, &[Ty::string()]) == Answer::Yes;
+                Answer::of(text || is_lossless(&from, &ty))
             }
             "FromStr" => {
                 let error = match &ty {

@@ -377,6 +377,9 @@ impl Checker<'_> {
                 };
                 let fits = matches!(bare, Ty::Bool | Ty::Int(_) | Ty::Never)
                     || self.infer.var_kind(&bare) == Some(VarKind::Int);
+                if self.infer.var_kind(&bare) == Some(VarKind::General) {
+                    return Err(self.annotation_needed(inner.span));
+                }
                 if !fits {
                     return Err(self.bad_unary("!", &ty, span));
                 }
@@ -405,6 +408,7 @@ impl Checker<'_> {
                 self.pending.push(Pending::Negate { ty: bare.clone(), span });
             }
             Ty::Var(_) if self.infer.var_kind(&bare) == Some(VarKind::Float) => {}
+            Ty::Var(_) => return Err(self.annotation_needed(inner.span)),
             _ => return Err(self.bad_unary("-", &ty, span)),
         }
         if let Kind::Literal(value) = &inner.kind {

@@ -339,7 +339,7 @@ impl Checker<'_> {
         let scalars =
             |infer: &crate::ty::Infer, ty: &Ty| ty.is_scalar() || infer.var_kind(ty).is_some();
         let both_plain = scalars(&self.infer, left) && scalars(&self.infer, right);
-        let literal_mix = self.infer.var_kind(right).is_some() && both_plain;
+        let literal_mix = self.infer.var_kind(left).is_some() && both_plain;
         if literal_mix
             || matches!((left, right), (Ty::Ref(..), _) | (_, Ty::Ref(..))) && !both_plain
         {
@@ -363,6 +363,10 @@ impl Checker<'_> {
         spans: (Span, Span),
     ) -> Box<Diagnostic> {
         let (a, b) = (self.infer.text(left), self.infer.text(right));
+        let bitwise = matches!(op, BinaryOp::BitAnd | BinaryOp::BitOr | BinaryOp::BitXor);
+        if bitwise && matches!(once(left), Ty::Bool) {
+            return self.cannot(op, left, right, span);
+        }
         if once(left).is_numeric() || self.infer.var_kind(left).is_some() {
             return Diagnostic::check(
                 "E0369",

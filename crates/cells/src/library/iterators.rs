@@ -86,6 +86,11 @@ fn adaptors() -> Vec<Row> {
                 iter(Iter::FlatMap { outer, function, inner: None })
             },
         ),
+        method(ITER, "fn flatten<U>(self) -> Iter<U> where T: IntoIter<U>", |vm, args, _| {
+            let outer = own(take(args, 0), vm)?;
+            // Without a function every value is gone through as it is.
+            iter(Iter::FlatMap { outer, function: Value::Unit, inner: None })
+        }),
         method(
             ITER,
             "fn scan<S, U>(self, start: S, function: impl FnMut(&mut S, T) -> Option<U>) -> Iter<U>",

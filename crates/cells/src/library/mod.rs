@@ -208,6 +208,7 @@ fn is_of(class: &str, ty: &Ty, kind: Option<VarKind>) -> bool {
         "bool" => matches!(ty, Ty::Bool),
         "char" => matches!(ty, Ty::Char),
         "str" => matches!(ty, Ty::Str),
+        "&str" => matches!(ty, Ty::Ref(false, to) if **to == Ty::Str),
         "[T]" => matches!(ty, Ty::Slice(_) | Ty::Array(..)),
         "[T; N]" => matches!(ty, Ty::Array(..)),
         "Iter<T>" => {
@@ -235,7 +236,7 @@ pub fn is_universal(name: &str) -> bool {
 /// Methods that come from traits, which need no settled numeric type.
 pub fn is_trait_method(name: &str, kind: VarKind) -> bool {
     match name {
-        "clone" | "to_string" | "to_owned" | "partial_cmp" | "eq" | "ne" => true,
+        "into" | "clone" | "to_string" | "to_owned" | "partial_cmp" | "eq" | "ne" => true,
         "cmp" | "max" | "min" | "clamp" => kind == VarKind::Int,
         _ => false,
     }

@@ -432,6 +432,19 @@ fn conversions() -> Vec<Row> {
 
 fn both() -> Vec<Row> {
     let mut rows = Vec::new();
+    for class in [INT, FLOAT, "char", "bool", "String", "&str"] {
+        rows.push(method(class, "fn into<U: MadeFrom<Self>>(self) -> U", |vm, args, meta| {
+            let value = vm.peel(&args[0])?.alias();
+            Ok(match (value, &meta.ret) {
+                (Value::Int(value), Ty::Float(_)) => Value::Float(value as f64),
+                (Value::Bool(value), Ty::Float(_)) => Value::Float(f64::from(u8::from(value))),
+                (Value::Bool(value), Ty::Int(_)) => Value::Int(i128::from(value)),
+                (Value::Char(value), Ty::Int(_)) => Value::Int(i128::from(value as u32)),
+                (Value::Char(value), Ty::Named("String", _)) => Value::text(value.to_string()),
+                (value, _) => value,
+            })
+        }));
+    }
     for class in [INT, "char", "bool", "str", "[T]"] {
         rows.push(method(class, "fn cmp(&self, other: &Self) -> Ordering", |vm, args, _| {
             let order = vm.compare(&args[0], &args[1])?;

@@ -25,3 +25,8 @@ let sums: Vec<i32> = [1, 2, 3].iter().scan(0, |sum, x| { *sum += x; Some(*sum) }
 let mut s = ["a", "b"].concat();
 s.insert(1, '-');
 (sums, s)
+// %%
+let wide: f64 = 5.into();
+let text: String = "xyz".into();
+let flat: Vec<i32> = vec![vec![1], vec![2, 3]].into_iter().flatten().collect();
+(wide, text, flat, [Some(1), None].into_iter().flatten().count())
