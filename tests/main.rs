@@ -11,3 +11,4 @@ mod terminal;
 mod tidy;
 mod tiers;
 mod transcripts;
+mod why;

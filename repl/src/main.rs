@@ -2,7 +2,7 @@
 //! back.
 //!
 //! Place in the flow: command line → [`options`] → a session → the prompt ([`terminal`]) or a batch
-//! of cells ([`batch`]) → events → [`face`] or [`json`].
+//! of cells ([`batch`]) → events → [`face`] or [`json`]. `why` reads files and needs no session.
 
 mod batch;
 mod editor;
@@ -14,6 +14,7 @@ mod signals;
 mod source;
 mod terminal;
 mod terminal_size;
+mod why;
 
 use batch::Batch;
 use options::Task;
@@ -38,6 +39,7 @@ fn run() -> Result<ExitCode, String> {
     match &options.task {
         Task::Help => print(&options::help()),
         Task::Version => print(concat!("vramlab ", env!("CARGO_PKG_VERSION"), "\n")),
+        Task::Why(files) => Ok(why::run(files, options.json)),
         Task::Interactive if !options.json && std::io::stdin().is_terminal() => {
             terminal::run(Session::new(options.config.clone())?, &options)
         }

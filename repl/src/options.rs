@@ -13,6 +13,8 @@ pub enum Task {
     Cell(String),
     /// `run FILE…`.
     Files(Vec<String>),
+    /// `why FILE…`.
+    Why(Vec<String>),
     Help,
     Version,
 }
@@ -100,6 +102,9 @@ static ENTRIES: &[Entry] = &[
     },
 ];
 
+/// Words that take files.
+const COMMANDS: [&str; 2] = ["run", "why"];
+
 /// Short spellings.
 const SHORT: [(&str, &str); 3] = [("-h", "--help"), ("-V", "--version"), ("-m", "--mode")];
 
@@ -109,6 +114,7 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Options, Str
     let mut options = Options { config: Config::from_environment(), ..Options::default() };
     let mut arguments = arguments.into_iter();
     let mut files = None;
+    let mut command = "";
     while let Some(argument) = arguments.next() {
         if argument == "--" {
             files.get_or_insert_with(Vec::new).extend(arguments.by_ref());
@@ -116,7 +122,8 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Options, Str
             apply(&argument, &mut arguments, &mut options)?;
         } else if let Some(files) = &mut files {
             files.push(argument);
-        } else if argument == "run" {
+        } else if let Some(known) = COMMANDS.iter().find(|known| **known == argument) {
+            command = known;
             files = Some(Vec::new());
         } else {
             return Err(not_a_command(&argument));
@@ -125,12 +132,19 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Options, Str
     let asked = matches!(options.task, Task::Help | Task::Version);
     match files {
         Some(_) if asked => {}
+        Some(files) if files.is_empty() && command == "why" => {
+            return Err("why needs a FILE: a log, a dump, a memory profile, or -".into());
+        }
         Some(files) if files.is_empty() => {
             return Err("run needs a FILE: a .rs in percent format, a .ipynb, or -".into());
+        }
+        Some(_) if options.task != Task::Interactive && command == "why" => {
+            return Err("-c runs a cell and why reads files; give one".into());
         }
         Some(_) if options.task != Task::Interactive => {
             return Err("-c and run are two ways to say what to run; give one".into());
         }
+        Some(files) if command == "why" => options.task = Task::Why(files),
         Some(files) => options.task = Task::Files(files),
         None => {}
     }
@@ -176,9 +190,9 @@ fn not_a_command(word: &str) -> String {
     let looks_like_a_file = word.ends_with(".rs") || word.ends_with(".ipynb");
     match looks_like_a_file {
         true => format!("to run a file write: vramlab run {word}"),
-        false => match vramlab_session::nearest(word, ["run"]) {
+        false => match vramlab_session::nearest(word, COMMANDS) {
             Some(near) => format!("no command `{word}`; did you mean `{near}`?"),
-            None => format!("no command `{word}`; the only one is run, --help says more"),
+            None => format!("no command `{word}`; there are run and why, --help says more"),
         },
     }
 }
@@ -189,7 +203,8 @@ pub fn help() -> String {
         "vramlab: Rust cells on live device arrays, with a memory table after each.\n\n\
          vramlab [OPTIONS]                 cells from the terminal, or from standard input\n\
          vramlab [OPTIONS] -c CELL         one cell\n\
-         vramlab [OPTIONS] run FILE…       a .rs file in percent format (// %%), an .ipynb, or -\n\n",
+         vramlab [OPTIONS] run FILE…       a .rs file in percent format (// %%), an .ipynb, or -\n\
+         vramlab [--json] why FILE…        what an out-of-memory text from elsewhere says, or -\n\n",
     );
     for entry in ENTRIES {
         let usage = format!("{} {}", entry.name, entry.value.unwrap_or(""));

@@ -29,6 +29,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 mod value;
+pub mod why;
 
 pub use config::{Config, Device, Settings, parse_watch};
 pub use event::*;
