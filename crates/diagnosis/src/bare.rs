@@ -149,7 +149,12 @@ fn killed(text: &Text) -> Option<Diagnosis> {
     let alone = |line: &str| {
         let line = line.trim().trim_end_matches('.');
         let word = line.rsplit(' ').find(|w| !w.is_empty()).unwrap_or("");
-        line == "Killed" || line.starts_with("Killed ") || word == "Killed" || word == "SIGKILL"
+        let shell = line.contains(": line ") && line.split_whitespace().any(|w| w == "Killed");
+        shell
+            || line == "Killed"
+            || line.starts_with("Killed ")
+            || word == "Killed"
+            || word == "SIGKILL"
     };
     let codes = [
         "exitcode137",

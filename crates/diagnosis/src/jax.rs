@@ -45,27 +45,23 @@ fn asked(squeezed: &str) -> Option<Quantity> {
     })
 }
 
-/// `Ran out of memory in memory space hbm. Used 21.50G of 15.48G hbm.`
+/// `Ran out of memory in memory space hbm. Used 21.50G of 15.48G hbm.` and `There are 1.26G free.`
 fn tpu(text: &Text, d: &mut Diagnosis) {
-    let squeezed = &text.squeezed;
+    let words = text.plain.split_whitespace().collect::<Vec<_>>().join(" ");
     let behind = |label: &str| {
-        let (_, rest) = squeezed.split_once(label)?;
+        let (_, rest) = words.split_once(label)?;
         let (figure, length) = Quantity::at_start(rest, Units::Any)?;
         Some((figure?, &rest[length..]))
     };
-    if let Some((used, rest)) = behind("hbm.used").or_else(|| behind("memoryspacehbm.used")) {
+    if let Some((used, rest)) = behind("hbm. Used ") {
         d.grammar = "XLA for TPU, program against HBM".into();
         d.figures.set(Name::Total, Some(used));
         d.figures.set(Name::Needed, Some(used));
-        if let Some(rest) = rest.strip_prefix("of") {
-            let limit = Quantity::at_start(rest, Units::Any).and_then(|(figure, _)| figure);
-            d.figures.set(Name::Limit, limit);
-        }
+        let limit = rest.strip_prefix(" of ").and_then(|rest| Quantity::at_start(rest, Units::Any));
+        d.figures.set(Name::Limit, limit.and_then(|(figure, _)| figure));
     }
-    d.figures.set(
-        Name::Free,
-        behind("thereare").filter(|(_, rest)| rest.starts_with("free")).map(|f| f.0),
-    );
+    let free = behind("There are ").filter(|(_, rest)| rest.starts_with(" free"));
+    d.figures.set(Name::Free, free.map(|(figure, _)| figure));
 }
 
 /// The block `BufferAssignment stats:` and the peak buffers under it.
