@@ -133,7 +133,7 @@ fn too_big(s: &Sentence, d: &Diagnosis) -> Vec<String> {
 fn live_data(s: &Sentence) -> Vec<String> {
     let snapshot = match s.backend() {
         Backend::Cuda | Backend::Hip | Backend::Generic => {
-            "torch.cuda.memory._record_memory_history()  # then _dump_snapshot(\"oom.pickle\"); vramlab view oom.pickle"
+            "torch.cuda.memory._record_memory_history()  # then _dump_snapshot(\"oom.pickle\"), to see what is alive"
         }
         Backend::Xpu => "print(torch.xpu.memory_summary())",
         Backend::Mps => {
