@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Path of the program, in the profile that the tests were built in.
 pub fn path() -> &'static Path {
@@ -60,8 +61,11 @@ pub fn stderr(output: &Output) -> String {
 pub struct Folder(pub PathBuf);
 
 impl Folder {
+    /// A folder of its own, since tests of one process run side by side and each removes its own.
     pub fn new(name: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("vramlab-{name}-{}", std::process::id()));
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let (process, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(format!("vramlab-{name}-{process}-{count}"));
         std::fs::create_dir_all(&path).expect("a temporary folder");
         Folder(path)
     }

@@ -6,8 +6,7 @@ use serde_json::Value;
 /// Runs a `.rs` file and gives its lines as JSON.
 fn cells(options: &[&str], source: &str) -> (Vec<Value>, Option<i32>) {
     let folder = Folder::new("run-json");
-    let name = format!("cells-{:?}.rs", std::thread::current().id());
-    let file = folder.file(&name.replace(['(', ')'], ""), source);
+    let file = folder.file("cells.rs", source);
     let arguments: Vec<&str> =
         ["run", "--json"].iter().chain(options).copied().chain([file.as_str()]).collect();
     let output = run(&arguments, "");
