@@ -107,3 +107,39 @@ fn a_buffer_that_is_too_short_is_an_error_and_not_a_crash() {
     assert_eq!(launch.run(&[whole; 4], &cancel), Err(LaunchError::Interrupted));
     driver.release(region);
 }
+
+/// An array read through an index by several stages is still no longer than its index allows.
+#[test]
+fn gathers_of_one_array_in_several_stages_stay_inside() {
+    let gather = |reg: u32| {
+        vec![
+            LoopInst::Scalar(Inst::Index { axis: 1 }),
+            LoopInst::Gather { read: 0, index: Reg(0), limit: 15, stride: 1 },
+            op(ScalarOp::Add, &[1, reg]),
+        ]
+    };
+    let stage = |write| Stage {
+        per: Per::Columns,
+        insts: gather(1),
+        sinks: vec![Sink::Store { write, reg: Reg(2) }],
+    };
+    let still = Access { strides: vec![0, 0], ..dense(0, 16) };
+    let body = Body::Rows(RowLoop {
+        outer: vec![1],
+        columns: 16,
+        reads: vec![still],
+        writes: vec![dense(1, 16), dense(2, 16)],
+        stages: vec![stage(0), stage(1)],
+        kept: 0,
+        row_scalars: 0,
+    });
+    let name = "gather_add".to_owned();
+    let kernel =
+        Kernel { name, buffers: vec![0, 1, 2], body, bytes_read: 0, bytes_written: 0, flops: 0 };
+    let (device, mut driver) = cpu::open(Options { capacity: Some(MIB), ..Options::default() });
+    let region = driver.obtain(4096).expect("memory");
+    let ranges = [0, 64, 128].map(|at| DeviceRange::new(region.base() + at, 64));
+    let launch = device.prepare(&kernel).expect("prepare");
+    launch.run(&ranges, &AtomicBool::new(false)).expect("every element lies inside");
+    driver.release(region);
+}

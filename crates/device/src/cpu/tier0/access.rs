@@ -40,6 +40,8 @@ pub(super) struct Place {
     pub starts: Vec<Start>,
     /// First and last element that may be touched; `None` where the loop is empty.
     pub span: Option<(i64, i64)>,
+    /// How far gathers reach from it, already in the span.
+    pub reach: (i64, i64),
 }
 
 impl Place {
@@ -102,6 +104,7 @@ pub(super) fn simplify(
             column: if product(&columns) == 1 { 0 } else { stride(access, &columns) },
             starts: access.starts.clone(),
             span: span(access, extents),
+            reach: (0, 0),
         }
     });
     let places = places.collect();
@@ -191,12 +194,15 @@ pub(super) fn span_without(place: &Place, nest: &Nest) -> Option<(i64, i64)> {
     span(&access, &extents)
 }
 
-/// Widens a span by a gather's reach.
-pub(super) fn widen(span: &mut Option<(i64, i64)>, limit: i64, stride: isize) {
-    if let Some((low, high)) = span {
-        let distance = limit.max(0).saturating_mul(stride as i64);
-        *low = low.saturating_add(distance.min(0));
-        *high = high.saturating_add(distance.max(0));
+/// Widens a place's span by a gather's reach. Several gathers may read at one place: the span holds
+/// what any of them reaches.
+pub(super) fn widen(place: &mut Place, limit: i64, stride: isize) {
+    let distance = limit.max(0).saturating_mul(stride as i64);
+    let (down, up) = place.reach;
+    place.reach = (down.min(distance), up.max(distance));
+    if let Some((low, high)) = &mut place.span {
+        *low = low.saturating_add(place.reach.0 - down);
+        *high = high.saturating_add(place.reach.1 - up);
     }
 }
 

@@ -260,7 +260,7 @@ impl<'d, 'a> Emitter<'d, 'a> {
                 slot
             }
             Low::Gather { read, index, wide, limit, stride } => {
-                access::widen(&mut self.decoder.reads[read as usize].span, limit, stride);
+                access::widen(&mut self.decoder.reads[read as usize], limit, stride);
                 let slot = self.output(at, level, size);
                 let index = self.slots[index];
                 self.push(level, Step::Gather { read, index, wide, slot, limit, stride });
