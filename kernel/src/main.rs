@@ -16,7 +16,7 @@ use connection::Connection;
 use install::Target;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use vramlab_session::Config;
+use vramlab_session::{Config, SETTINGS};
 
 const USAGE: &str = "\
 vramlab-kernel: the Jupyter kernel of vramlab
@@ -26,12 +26,17 @@ vramlab-kernel install [--user | --sys-prefix | --prefix P] [OPTIONS]
 vramlab-kernel run CONNECTION_FILE [OPTIONS]
         serve one connection; Jupyter calls this
 
-OPTIONS, kept in the spec by install:
-  --device cpu | dry:SIZE    the device (dry: shapes and no data)
-  --capacity SIZE            its memory, as 1GiB
-  --mode \"NAME key=value\"    the allocation mode at start
-  --watch off|brief|full|live
-  --help, --version";
+OPTIONS, kept in the spec by install:";
+
+/// The text of `--help`.
+fn usage() -> String {
+    let mut text = USAGE.to_string();
+    for setting in &SETTINGS {
+        let usage = format!("{} {}", setting.option, setting.value);
+        text.push_str(&format!("\n  {usage:<28} {}", setting.help));
+    }
+    text
+}
 
 enum Command {
     Install { target: Target, options: Vec<String> },
@@ -63,16 +68,16 @@ fn main() -> ExitCode {
 }
 
 fn parse(arguments: &[String]) -> Result<Command, String> {
-    let usage = || format!("say what to do\n\n{USAGE}");
-    let (verb, rest) = arguments.split_first().ok_or_else(usage)?;
+    let nothing = || format!("say what to do\n\n{}", usage());
+    let (verb, rest) = arguments.split_first().ok_or_else(nothing)?;
     match verb.as_str() {
-        "--help" | "-h" | "help" => Ok(Command::Print(USAGE.to_string())),
+        "--help" | "-h" | "help" => Ok(Command::Print(usage())),
         "--version" | "-V" => {
             Ok(Command::Print(format!("vramlab-kernel {}", env!("CARGO_PKG_VERSION"))))
         }
         "install" => parse_install(rest),
         "run" => parse_run(rest),
-        other => Err(format!("'{other}' is neither install nor run\n\n{USAGE}")),
+        other => Err(format!("'{other}' is neither install nor run\n\n{}", usage())),
     }
 }
 
@@ -109,14 +114,11 @@ fn settings(options: &[String]) -> Result<Config, String> {
     let mut config = Config::from_environment();
     let mut rest = options.iter();
     while let Some(name) = rest.next() {
-        let field = match name.as_str() {
-            "--device" => &mut config.device,
-            "--capacity" => &mut config.capacity,
-            "--mode" => &mut config.mode,
-            "--watch" => &mut config.watch,
-            _ => return Err(format!("'{name}' is not an option\n\n{USAGE}")),
+        let Some(setting) = SETTINGS.iter().find(|setting| setting.option == name) else {
+            return Err(format!("'{name}' is not an option\n\n{}", usage()));
         };
-        *field = Some(rest.next().ok_or_else(|| format!("{name} needs a value"))?.clone());
+        let value = rest.next().ok_or_else(|| format!("{name} needs a value"))?;
+        *(setting.field)(&mut config) = Some(value.clone());
     }
     Ok(config)
 }

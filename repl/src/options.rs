@@ -1,7 +1,7 @@
 //! What may stand on the command line: one table, from which parsing, `--help` and the nearest
 //! spelling are derived.
 
-use vramlab_session::Config;
+use vramlab_session::{Config, SETTINGS};
 
 /// What the process was asked to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,31 +36,8 @@ struct Entry {
     apply: fn(&mut Options, String),
 }
 
+/// The options of this face alone; the session's own are [`SETTINGS`].
 static ENTRIES: &[Entry] = &[
-    Entry {
-        name: "--device",
-        value: Some("cpu|dry:SIZE"),
-        help: "the device: cpu, or a dry one that carries shapes and no data",
-        apply: |options, text| options.config.device = Some(text),
-    },
-    Entry {
-        name: "--capacity",
-        value: Some("SIZE"),
-        help: "the device's memory, such as 1GiB",
-        apply: |options, text| options.config.capacity = Some(text),
-    },
-    Entry {
-        name: "--mode",
-        value: Some("MODE"),
-        help: "the allocation mode, such as \"ondemand gc=on\"",
-        apply: |options, text| options.config.mode = Some(text),
-    },
-    Entry {
-        name: "--watch",
-        value: Some("off|brief|full"),
-        help: "how much of the memory table follows each cell",
-        apply: |options, text| options.config.watch = Some(text),
-    },
     Entry {
         name: "-c",
         value: Some("CELL"),
@@ -161,10 +138,14 @@ fn apply(
         _ => (argument, None),
     };
     let name = SHORT.iter().find(|(short, _)| *short == name).map_or(name, |(_, long)| long);
-    let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) else {
-        return Err(unknown(name));
+    let setting = SETTINGS.iter().find(|setting| setting.option == name);
+    let entry = ENTRIES.iter().find(|entry| entry.name == name);
+    let wanted = match (setting, entry) {
+        (Some(setting), _) => Some(setting.value),
+        (None, Some(entry)) => entry.value,
+        (None, None) => return Err(unknown(name)),
     };
-    match (entry.value, &value) {
+    match (wanted, &value) {
         (None, Some(value)) => return Err(format!("{name} takes no value, so no `{value}`")),
         (Some(what), None) => {
             value = rest.next();
@@ -174,12 +155,21 @@ fn apply(
         }
         _ => {}
     }
-    (entry.apply)(options, value.unwrap_or_default());
+    match (setting, entry) {
+        (Some(setting), _) => *(setting.field)(&mut options.config) = value,
+        (None, Some(entry)) => (entry.apply)(options, value.unwrap_or_default()),
+        (None, None) => {}
+    }
     Ok(())
 }
 
+fn names() -> impl Iterator<Item = &'static str> + Clone {
+    let settings = SETTINGS.iter().map(|setting| setting.option);
+    settings.chain(ENTRIES.iter().map(|entry| entry.name))
+}
+
 fn unknown(name: &str) -> String {
-    let names = ENTRIES.iter().map(|entry| entry.name);
+    let names = names();
     match vramlab_session::nearest(name, names) {
         Some(near) => format!("no option `{name}`; did you mean `{near}`?"),
         None => format!("no option `{name}`; --help lists them"),
@@ -206,9 +196,11 @@ pub fn help() -> String {
          vramlab [OPTIONS] run FILE…       a .rs file in percent format (// %%), an .ipynb, or -\n\
          vramlab [--json] why FILE…        what an out-of-memory text from elsewhere says, or -\n\n",
     );
-    for entry in ENTRIES {
-        let usage = format!("{} {}", entry.name, entry.value.unwrap_or(""));
-        text.push_str(&format!("  {usage:<26} {}\n", entry.help));
+    let settings = SETTINGS.iter().map(|s| (s.option, s.value, s.help));
+    let own = ENTRIES.iter().map(|e| (e.name, e.value.unwrap_or(""), e.help));
+    for (name, value, help) in settings.chain(own) {
+        let usage = format!("{name} {value}");
+        text.push_str(&format!("  {usage:<26} {help}\n"));
     }
     text.push_str(
         "\nVRAMLAB_DEVICE, VRAMLAB_CAPACITY, VRAMLAB_MODE and VRAMLAB_WATCH say the same; JAX's\n\
@@ -251,6 +243,6 @@ mod tests {
     #[test]
     fn help_names_every_option() {
         let text = help();
-        assert!(ENTRIES.iter().all(|entry| text.contains(entry.name)));
+        assert!(names().all(|name| text.contains(name)));
     }
 }

@@ -21,6 +21,45 @@ pub struct Config {
     pub env: BTreeMap<String, String>,
 }
 
+/// A setting that a face offers as an option of its command line.
+pub struct Setting {
+    /// `--capacity`.
+    pub option: &'static str,
+    /// What its value looks like.
+    pub value: &'static str,
+    pub help: &'static str,
+    /// Where the value goes, as the user wrote it.
+    pub field: fn(&mut Config) -> &mut Option<String>,
+}
+
+/// Every setting, in the order in which help lists them.
+pub static SETTINGS: [Setting; 4] = [
+    Setting {
+        option: "--device",
+        value: "cpu|dry:SIZE",
+        help: "the device: cpu, or a dry one that carries shapes and no data",
+        field: |config| &mut config.device,
+    },
+    Setting {
+        option: "--capacity",
+        value: "SIZE",
+        help: "the device's memory, such as 1GiB",
+        field: |config| &mut config.capacity,
+    },
+    Setting {
+        option: "--mode",
+        value: "MODE",
+        help: "the allocation mode, such as \"ondemand gc=on\"",
+        field: |config| &mut config.mode,
+    },
+    Setting {
+        option: "--watch",
+        value: "off|brief|full|live",
+        help: "how much of the memory table follows each cell",
+        field: |config| &mut config.watch,
+    },
+];
+
 /// Which device, and how large; `None`: its own size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Device {

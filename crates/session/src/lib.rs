@@ -31,7 +31,7 @@ mod tests;
 mod value;
 pub mod why;
 
-pub use config::{Config, Device, Settings, parse_watch};
+pub use config::{Config, Device, SETTINGS, Setting, Settings, parse_watch};
 pub use event::*;
 pub use interrupt::Interrupt;
 pub use session::{Input, Past, Session};
