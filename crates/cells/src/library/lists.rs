@@ -17,6 +17,22 @@ pub fn rows() -> Vec<Row> {
     rows
 }
 
+/// `index` names an element, or the fault in std's words.
+fn inside(what: &str, index: usize, length: usize) -> Fallible<()> {
+    match index < length {
+        true => Ok(()),
+        false => Err(panic(format!("{what} (is {index}) should be < len (is {length})"))),
+    }
+}
+
+/// `index` names a place between elements, the end included.
+fn up_to(what: &str, index: usize, length: usize) -> Fallible<()> {
+    match index <= length {
+        true => Ok(()),
+        false => Err(panic(format!("{what} (is {index}) should be <= len (is {length})"))),
+    }
+}
+
 fn elements(vm: &Vm<'_>, list: &Value, mutable: bool) -> Fallible<Value> {
     let end = vm.list(list)?.len();
     let list = list.alias();
@@ -64,35 +80,20 @@ fn vectors() -> Vec<Row> {
             let index = size(vm, &args[1])?;
             let value = take(args, 2);
             let list = vm.vec_mut(&args[0])?;
-            if index > list.len() {
-                let length = list.len();
-                return Err(panic(format!(
-                    "insertion index (is {index}) should be <= len (is {length})"
-                )));
-            }
+            up_to("insertion index", index, list.len())?;
             list.insert(index, value);
             Ok(Value::Unit)
         }),
         grows(VEC, "fn remove(&mut self, index: usize) -> T", |vm, args, _| {
             let index = size(vm, &args[1])?;
             let list = vm.vec_mut(&args[0])?;
-            if index >= list.len() {
-                let length = list.len();
-                return Err(panic(format!(
-                    "removal index (is {index}) should be < len (is {length})"
-                )));
-            }
+            inside("removal index", index, list.len())?;
             Ok(list.remove(index))
         }),
         grows(VEC, "fn swap_remove(&mut self, index: usize) -> T", |vm, args, _| {
             let index = size(vm, &args[1])?;
             let list = vm.vec_mut(&args[0])?;
-            if index >= list.len() {
-                let length = list.len();
-                return Err(panic(format!(
-                    "swap_remove index (is {index}) should be < len (is {length})"
-                )));
-            }
+            inside("swap_remove index", index, list.len())?;
             Ok(list.swap_remove(index))
         }),
         method(VEC, "fn truncate(&mut self, length: usize)", |vm, args, _| {
@@ -130,12 +131,7 @@ fn vectors() -> Vec<Row> {
         method(VEC, "fn split_off(&mut self, at: usize) -> Vec<T>", |vm, args, _| {
             let at = size(vm, &args[1])?;
             let list = vm.vec_mut(&args[0])?;
-            if at > list.len() {
-                let length = list.len();
-                return Err(panic(format!(
-                    "`at` split index (is {at}) should be <= len (is {length})"
-                )));
-            }
+            up_to("`at` split index", at, list.len())?;
             Ok(Value::List(list.split_off(at)))
         }),
         method(VEC, "fn resize(&mut self, length: usize, value: T)", |vm, args, _| {

@@ -335,50 +335,34 @@ impl Run<'_> {
         // Its kernels want columns of the result dense: cᵀ = bᵀ·aᵀ. It adds to nothing (`false`) and scales by 1.
         // SAFETY: the matrices were found to lie in their buffers, and `c` overlaps neither `a` nor `b`.
         unsafe {
-            if dtype == DType::F64 {
-                gemm_f64::gemm::f64::get_gemm_fn()(
-                    n,
-                    m,
-                    k,
-                    to.cast(),
-                    c,
-                    1,
-                    false,
-                    right.cast(),
-                    b_k,
-                    b_column,
-                    left.cast(),
-                    a_row,
-                    a_k,
-                    0.0,
-                    1.0,
-                    false,
-                    false,
-                    false,
-                    Parallelism::None,
-                );
-            } else {
-                gemm_f32::gemm::f32::get_gemm_fn()(
-                    n,
-                    m,
-                    k,
-                    to.cast(),
-                    c,
-                    1,
-                    false,
-                    right.cast(),
-                    b_k,
-                    b_column,
-                    left.cast(),
-                    a_row,
-                    a_k,
-                    0.0,
-                    1.0,
-                    false,
-                    false,
-                    false,
-                    Parallelism::None,
-                );
+            macro_rules! product {
+                ($function:expr) => {
+                    $function(
+                        n,
+                        m,
+                        k,
+                        to.cast(),
+                        c,
+                        1,
+                        false,
+                        right.cast(),
+                        b_k,
+                        b_column,
+                        left.cast(),
+                        a_row,
+                        a_k,
+                        0.0,
+                        1.0,
+                        false,
+                        false,
+                        false,
+                        Parallelism::None,
+                    )
+                };
+            }
+            match dtype {
+                DType::F64 => product!(gemm_f64::gemm::f64::get_gemm_fn()),
+                _ => product!(gemm_f32::gemm::f32::get_gemm_fn()),
             }
         }
     }
