@@ -1,10 +1,15 @@
 //! Names and types: syntax in, typed tree out. Nothing runs here, and nothing of `syn` is kept.
 
+mod access;
 mod bounds;
 mod call;
+mod closure;
+mod control;
 mod expr;
+mod gather;
 mod items;
 mod macros;
+mod naming;
 mod operator;
 mod pattern;
 mod syntax;
