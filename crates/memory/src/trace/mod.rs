@@ -2,5 +2,6 @@
 //!
 //! Bytes come in (the caller reads the file), values and steps go out. Nothing that a file says is ever executed.
 
+pub mod own;
 pub mod pickle;
 pub mod torch;

@@ -214,7 +214,7 @@ fn read_event(pickle: &Pickle<'_>, id: ValueId) -> Option<TorchEvent> {
 }
 
 /// Streams are pointers in a recording; here they are numbers that differ where the pointers do.
-fn stream_of(pointer: u64) -> Stream {
+pub fn stream_of(pointer: u64) -> Stream {
     Stream((pointer ^ (pointer >> 32)) as u32)
 }
 
@@ -223,48 +223,78 @@ type Blocks = BTreeMap<u64, (u64, u64)>;
 
 /// The segments when the recording began, found by undoing the events from the end; blocks that were out lie in them.
 pub fn state_at_start(device: &TorchDevice, options: &CachingOptions) -> Vec<SegmentImage> {
-    let mut segments: BTreeMap<u64, (u64, u64, bool)> = BTreeMap::new();
-    let mut exact: Blocks = BTreeMap::new();
-    for segment in &device.segments {
-        segments.insert(segment.address, (segment.bytes, segment.stream, segment.small));
-        let used = segment.blocks.iter().filter(|block| block.used);
-        exact.extend(used.map(|block| (block.address, (block.bytes, block.requested))));
+    let mut undoing = Undoing::new(&device.segments);
+    device.events.iter().rev().for_each(|event| undoing.undo(event, options));
+    undoing.segments()
+}
+
+/// The state of a recording, undone event by event from its end. Holds the blocks that are out and nothing else, so
+/// that the events may be streamed, the last one first.
+pub struct Undoing {
+    segments: BTreeMap<u64, (u64, u64, bool)>,
+    exact: Blocks,
+    /// Sizes from events are what was asked for, or the block's: rounded, they are at most the block's.
+    rounded: Blocks,
+}
+
+impl Undoing {
+    /// Begins at the state at the end.
+    pub fn new(at_end: &[TorchSegment]) -> Undoing {
+        let mut segments = BTreeMap::new();
+        let mut exact: Blocks = BTreeMap::new();
+        for segment in at_end {
+            segments.insert(segment.address, (segment.bytes, segment.stream, segment.small));
+            let used = segment.blocks.iter().filter(|block| block.used);
+            exact.extend(used.map(|block| (block.address, (block.bytes, block.requested))));
+        }
+        Undoing { segments, exact, rounded: BTreeMap::new() }
     }
-    // Sizes from events are what was asked for, or the block's: rounded, they are at most the block's.
-    let mut rounded: Blocks = BTreeMap::new();
-    for event in device.events.iter().rev() {
+
+    /// Undoes one event.
+    pub fn undo(&mut self, event: &TorchEvent, options: &CachingOptions) {
         match event.action {
             Action::Alloc => {
-                exact.remove(&event.address);
-                rounded.remove(&event.address);
+                self.exact.remove(&event.address);
+                self.rounded.remove(&event.address);
             }
             Action::FreeCompleted => {
                 let bytes = options.rounded(event.bytes.max(1));
-                rounded.insert(event.address, (bytes, event.bytes));
+                self.rounded.insert(event.address, (bytes, event.bytes));
             }
             Action::SegmentAlloc => {
-                segments.remove(&event.address);
+                self.segments.remove(&event.address);
             }
             Action::SegmentFree => {
                 let small = event.bytes == 2 * MIB;
-                segments.insert(event.address, (event.bytes, event.stream, small));
+                self.segments.insert(event.address, (event.bytes, event.stream, small));
             }
             _ => {}
         }
     }
-    let mut used: BTreeMap<u64, (u64, u64, bool)> =
-        rounded.into_iter().map(|(at, (bytes, asked))| (at, (bytes, asked, false))).collect();
-    used.extend(exact.into_iter().map(|(at, (bytes, asked))| (at, (bytes, asked, true))));
-    segments
-        .into_iter()
-        .map(|(base, (bytes, stream, small))| SegmentImage {
-            base,
-            bytes,
-            stream: stream_of(stream),
-            small,
-            used: blocks_within(&used, base, bytes, small),
-        })
-        .collect()
+
+    /// Address, size and requested size of each block that is out, by address, wherever it lies.
+    pub fn blocks(&self) -> Vec<(u64, u64, u64)> {
+        let mut all = self.rounded.clone();
+        all.extend(self.exact.iter().map(|(at, sizes)| (*at, *sizes)));
+        all.into_iter().map(|(at, (bytes, asked))| (at, bytes, asked)).collect()
+    }
+
+    /// The segments, with the blocks that are out in them.
+    pub fn segments(&self) -> Vec<SegmentImage> {
+        let of =
+            |exact: bool| move |(at, sizes): (&u64, &(u64, u64))| (*at, (sizes.0, sizes.1, exact));
+        let mut used: BTreeMap<u64, (u64, u64, bool)> =
+            self.rounded.iter().map(of(false)).collect();
+        used.extend(self.exact.iter().map(of(true)));
+        let image = |(base, (bytes, stream, small)): (&u64, &(u64, u64, bool))| SegmentImage {
+            base: *base,
+            bytes: *bytes,
+            stream: stream_of(*stream),
+            small: *small,
+            used: blocks_within(&used, *base, *bytes, *small),
+        };
+        self.segments.iter().map(image).collect()
+    }
 }
 
 /// The blocks of a segment, each with what could not have been split off behind it.
@@ -312,71 +342,101 @@ pub struct Prediction {
 
 /// Replays a recording through our rules, with the addresses of new segments taken from it.
 pub fn predict(device: &TorchDevice, options: CachingOptions) -> Prediction {
-    let images = state_at_start(device, &options);
-    let (mut cache, blocks) = Caching::restore(options, &images);
-    let mut live: HashMap<u64, Block> =
-        blocks.into_iter().map(|block| (block.address(), block)).collect();
-    let mut driver = Recorded::default();
-    let mut found = Prediction::default();
-    let mut released: VecDeque<u64> = VecDeque::new();
-    for (index, event) in device.events.iter().enumerate() {
-        let right = match event.action {
-            Action::SegmentAlloc => {
-                found.segments += 1;
-                driver.next.push_back((event.address, event.bytes));
-                true
-            }
-            Action::SegmentFree => {
-                // A run of them is one return of everything that is whole.
-                if released.is_empty() {
-                    cache.trim(&mut driver);
-                    released.extend(driver.released.drain(..));
-                }
-                let at = released.iter().position(|base| *base == event.address);
-                at.and_then(|at| released.remove(at)).is_some()
-            }
-            Action::Alloc => {
-                found.allocs += 1;
-                let stream = stream_of(event.stream);
-                let made = driver.next.len() as u64;
-                let block = cache.allocate(event.bytes, stream, &mut driver);
-                found.segments_right += made - driver.next.len() as u64;
-                let right = match block {
-                    Ok(block) => {
-                        let right = block.address() == event.address && driver.next.is_empty();
-                        live.insert(event.address, block);
-                        right
-                    }
-                    Err(_) => false,
-                };
-                driver.next.clear();
-                found.right += u64::from(right);
-                right
-            }
-            Action::FreeCompleted => match live.remove(&event.address) {
-                Some(block) => {
-                    cache.deallocate(block, Stream(0), &mut driver);
-                    true
-                }
-                None => {
-                    found.strays += 1;
-                    false
-                }
-            },
-            _ => true,
-        };
-        if !right && found.first_wrong.is_none() {
-            found.first_wrong = Some(index);
+    let mut predictor = Predictor::new(options, &state_at_start(device, &options));
+    device.events.iter().for_each(|event| predictor.step(event));
+    predictor.found
+}
+
+/// A prediction in progress: events in, first one first.
+pub struct Predictor {
+    cache: Caching,
+    live: HashMap<u64, Block>,
+    driver: Recorded,
+    released: VecDeque<u64>,
+    index: usize,
+    /// What came of it so far.
+    pub found: Prediction,
+}
+
+impl Predictor {
+    /// Begins with the segments and blocks of a state.
+    pub fn new(options: CachingOptions, state: &[SegmentImage]) -> Predictor {
+        let (cache, blocks) = Caching::restore(options, state);
+        Predictor {
+            cache,
+            live: blocks.into_iter().map(|block| (block.address(), block)).collect(),
+            driver: Recorded::default(),
+            released: VecDeque::new(),
+            index: 0,
+            found: Prediction::default(),
         }
     }
-    found
+
+    /// Takes the next event.
+    pub fn step(&mut self, event: &TorchEvent) {
+        let right = match event.action {
+            Action::SegmentAlloc => {
+                self.found.segments += 1;
+                self.driver.next.push_back((event.address, event.bytes));
+                true
+            }
+            Action::SegmentFree => self.segment_goes(event.address),
+            Action::Alloc => self.alloc(event),
+            Action::FreeCompleted => self.free(event.address),
+            _ => true,
+        };
+        if !right && self.found.first_wrong.is_none() {
+            self.found.first_wrong = Some(self.index);
+        }
+        self.index += 1;
+    }
+
+    fn segment_goes(&mut self, address: u64) -> bool {
+        // A run of them is one return of everything that is whole.
+        if self.released.is_empty() {
+            self.cache.trim(&mut self.driver);
+            self.released.extend(self.driver.released.drain(..));
+        }
+        let at = self.released.iter().position(|base| *base == address);
+        at.and_then(|at| self.released.remove(at)).is_some()
+    }
+
+    fn alloc(&mut self, event: &TorchEvent) -> bool {
+        self.found.allocs += 1;
+        let made = self.driver.next.len() as u64;
+        let stream = stream_of(event.stream);
+        let block = self.cache.allocate(event.bytes, stream, &mut self.driver);
+        self.found.segments_right += made - self.driver.next.len() as u64;
+        let right = block.is_ok_and(|block| {
+            let right = block.address() == event.address && self.driver.next.is_empty();
+            self.live.insert(event.address, block);
+            right
+        });
+        self.driver.next.clear();
+        self.found.right += u64::from(right);
+        right
+    }
+
+    fn free(&mut self, address: u64) -> bool {
+        let Some(block) = self.live.remove(&address) else {
+            self.found.strays += 1;
+            return false;
+        };
+        self.cache.deallocate(block, Stream(0), &mut self.driver);
+        true
+    }
 }
 
 /// The settings that the recording program ran with, as far as they are told.
 pub fn options_of(device: &TorchDevice) -> CachingOptions {
+    options_from(&device.conf)
+}
+
+/// The settings in a `PYTORCH_CUDA_ALLOC_CONF`, as far as they are told.
+pub fn options_from(conf: &str) -> CachingOptions {
     // The size of the device is not told, and no decision that succeeded depended on it.
     let mut options = CachingOptions::of(1 << 50);
-    for (name, value) in crate::modes::torch_pairs(&device.conf) {
+    for (name, value) in crate::modes::torch_pairs(conf) {
         match name.as_str() {
             "max_split_size_mb" => {
                 options.max_split =
