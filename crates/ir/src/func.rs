@@ -264,6 +264,34 @@ impl FuncBuilder {
         Ok(outputs)
     }
 
+    /// What was appended so far.
+    pub fn eqns(&self) -> &[Eqn] {
+        &self.func.eqns
+    }
+
+    /// Puts another equation in the place of equation `at`: its results, then new ones. The op
+    /// must give the old results first.
+    ///
+    /// # Errors
+    /// The fault of the op's shape rule; the program is unchanged then.
+    pub fn replace(
+        &mut self,
+        at: usize,
+        op: Op,
+        params: Params,
+        inputs: Vec<Value>,
+    ) -> Result<Vec<Value>, Fault> {
+        let types: Vec<Type> = inputs.iter().map(|&v| self.ty(v).clone()).collect();
+        let results = op.infer(&types, &params)?;
+        let mut outputs = self.func.eqns[at].outputs.clone();
+        for ty in results.into_iter().skip(outputs.len()) {
+            outputs.push(self.value(ty));
+        }
+        let span = self.func.eqns[at].span;
+        self.func.eqns[at] = Eqn { op, params, inputs, outputs: outputs.clone(), span };
+        Ok(outputs)
+    }
+
     pub fn finish(mut self, results: Vec<Value>) -> Func {
         self.func.results = results;
         self.func

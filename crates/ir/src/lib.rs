@@ -14,6 +14,7 @@ pub mod engine;
 pub mod eval;
 pub mod fault;
 pub mod func;
+pub mod gradient;
 pub mod half;
 pub mod interp;
 pub mod kernel;
@@ -31,6 +32,7 @@ pub use engine::{
 };
 pub use fault::{Fault, FaultKind, Span};
 pub use func::{Eqn, Func, FuncBuilder, Param, Params, Type, Value};
+pub use gradient::{Cotangents, Gradient, Pullback};
 pub use interp::{Tensor, evaluate};
 pub use kernel::{Kernel, Program};
 pub use lowering::{Lowering, ReduceKind};

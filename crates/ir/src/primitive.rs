@@ -2,6 +2,7 @@
 
 use crate::fault::Fault;
 use crate::func::{Params, Type};
+use crate::gradient::{Cotangents, Gradient, Pullback};
 use crate::lowering::Lowering;
 use std::fmt;
 
@@ -20,6 +21,16 @@ pub trait Primitive: Send + Sync {
 
     /// The meaning, as one of a closed set of loop classes. Called only on inputs that `infer` took.
     fn lower(&self, inputs: &[Type], params: &Params) -> Lowering;
+
+    /// Whether reverse mode can go through the op.
+    fn gradient(&self) -> Gradient;
+
+    /// Writes the inputs' cotangents from the outputs'. Called only where [`Primitive::gradient`]
+    /// is `Rule` and an output has a cotangent; linear in the cotangents.
+    ///
+    /// # Errors
+    /// A fault that names the op where these inputs or parameters have no gradient.
+    fn vjp(&self, pullback: Pullback) -> Cotangents;
 }
 
 impl PartialEq for dyn Primitive {

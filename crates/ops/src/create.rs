@@ -2,6 +2,7 @@
 
 use crate::application::Application;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use crate::rule::Derivative::Zero;
 use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, Reg, ScalarOp, ScalarProgram, Type};
 
 /// The ops of this file.
@@ -21,6 +22,7 @@ pub static FULL: Entry = Entry {
         infer: |a| Ok(vec![Type::new(a.literal("value").dtype(), a.shape("shape").clone())]),
         lower: |a| Lowering::fill(a.literal("value")),
     },
+    gradient: Zero("it has no operands"),
 };
 
 /// Coordinates along an axis.
@@ -35,6 +37,7 @@ pub static IOTA: Entry = Entry {
         ParamSpec::new("axis", Format::Int, "The axis to count along, from the front."),
     ],
     meaning: Meaning::Own { infer: infer_iota, lower: lower_iota },
+    gradient: Zero("it has no operands"),
 };
 
 fn infer_iota(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -65,6 +68,7 @@ pub static RANDOM_BITS: Entry = Entry {
     operands: Operands::Exactly(2),
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_random_bits, lower: lower_random_bits },
+    gradient: Zero("bits have no slope"),
 };
 
 fn infer_random_bits(a: &Application) -> Result<Vec<Type>, Fault> {

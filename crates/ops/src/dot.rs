@@ -3,8 +3,10 @@
 use crate::application::Application;
 use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use crate::rule::Derivative::Rule;
+use crate::rule::{self, Term};
 use vramlab_ir::lowering::DotAxes;
-use vramlab_ir::{Fault, Lowering, Type};
+use vramlab_ir::{Fault, Lowering, Param, Params, Type};
 
 /// The ops of this file.
 pub static CONTRACTION: &[&Entry] = &[&DOT];
@@ -31,6 +33,10 @@ pub static DOT: Entry = Entry {
         ),
     ],
     meaning: Meaning::Own { infer: infer_dot, lower: |a| Lowering::Dot(axes_of(a)) },
+    gradient: Rule(|r| {
+        r.give(0, || left(r));
+        r.give(1, || right(r));
+    }),
 };
 
 fn infer_dot(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -87,4 +93,70 @@ fn axes_of(a: &Application) -> DotAxes {
         lhs_contract: axes("lhs_contract"),
         rhs_contract: axes("rhs_contract"),
     }
+}
+
+/// The axes of one operand by role; `free` in order.
+struct Roles {
+    batch: Vec<usize>,
+    contract: Vec<usize>,
+    free: Vec<usize>,
+}
+
+fn roles(r: &rule::Rule, operand: usize) -> Roles {
+    let side = ["lhs", "rhs"][operand];
+    let axes = |role: &str| -> Vec<usize> {
+        r.ints(&format!("{side}_{role}")).iter().map(|&axis| axis as usize).collect()
+    };
+    let (batch, contract) = (axes("batch"), axes("contract"));
+    let used = |axis: &usize| batch.contains(axis) || contract.contains(axis);
+    let free = (0..r.x(operand).shape().rank()).filter(|axis| !used(axis)).collect();
+    Roles { batch, contract, free }
+}
+
+fn product<'r>(
+    r: &rule::Rule<'r>,
+    (lhs, lhs_batch, lhs_contract): (Term<'r>, &[usize], &[usize]),
+    (rhs, rhs_batch, rhs_contract): (Term<'r>, &[usize], &[usize]),
+) -> Term<'r> {
+    let ints = |axes: &[usize]| Param::Ints(axes.iter().map(|&axis| axis as i64).collect());
+    let params = Params::new()
+        .with("lhs_batch", ints(lhs_batch))
+        .with("rhs_batch", ints(rhs_batch))
+        .with("lhs_contract", ints(lhs_contract))
+        .with("rhs_contract", ints(rhs_contract));
+    r.op(&DOT, params, &[lhs, rhs])
+}
+
+/// `order[i]` is the axis of the operand that axis i of the product holds.
+fn ordered<'r>(product: Term<'r>, order: &[usize]) -> Term<'r> {
+    let mut back = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, &axis)| back[axis] = at);
+    product.transpose(&back)
+}
+
+/// The contracted axes of one operand in the order of the other's axes.
+fn paired(of: &[usize], by: &[usize]) -> Vec<usize> {
+    let mut pairs: Vec<(usize, usize)> = by.iter().copied().zip(of.iter().copied()).collect();
+    pairs.sort_unstable();
+    pairs.into_iter().map(|(_, axis)| axis).collect()
+}
+
+/// The cotangent's axes are batch, left free, right free.
+fn left<'r>(r: &rule::Rule<'r>) -> Term<'r> {
+    let (lhs, rhs) = (roles(r, 0), roles(r, 1));
+    let batch: Vec<usize> = (0..lhs.batch.len()).collect();
+    let behind = lhs.batch.len() + lhs.free.len();
+    let right: Vec<usize> = (behind..behind + rhs.free.len()).collect();
+    let value = product(r, (r.ct, &batch, &right), (r.x(1), &rhs.batch, &rhs.free));
+    let contracted = paired(&lhs.contract, &rhs.contract);
+    ordered(value, &[lhs.batch, lhs.free, contracted].concat())
+}
+
+fn right<'r>(r: &rule::Rule<'r>) -> Term<'r> {
+    let (lhs, rhs) = (roles(r, 0), roles(r, 1));
+    let batch: Vec<usize> = (0..lhs.batch.len()).collect();
+    let left: Vec<usize> = (lhs.batch.len()..lhs.batch.len() + lhs.free.len()).collect();
+    let value = product(r, (r.x(0), &lhs.batch, &lhs.free), (r.ct, &batch, &left));
+    let contracted = paired(&rhs.contract, &lhs.contract);
+    ordered(value, &[rhs.batch, contracted, rhs.free].concat())
 }

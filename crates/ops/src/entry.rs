@@ -5,8 +5,10 @@ use crate::application::{Application, list};
 use crate::domain::Domain;
 use crate::elementwise::Body;
 use crate::reduce;
+use crate::rule::{self, Derivative};
 use vramlab_ir::{
-    Fault, FaultKind, Lowering, Param, Params, Primitive, ReduceKind, ScalarProgram, Shape, Type,
+    Cotangents, Fault, FaultKind, Gradient, Lowering, Param, Params, Primitive, Pullback,
+    ReduceKind, ScalarProgram, Shape, Type,
 };
 
 /// Everything about one op.
@@ -20,6 +22,7 @@ pub struct Entry {
     /// In the order in which an equation gives them.
     pub params: &'static [ParamSpec],
     pub meaning: Meaning,
+    pub gradient: Derivative,
 }
 
 /// How many operands an op takes.
@@ -112,6 +115,22 @@ impl Primitive for Entry {
             }
             Meaning::Reduce { kind, .. } => reduce::lower(&application, *kind),
             Meaning::Own { lower, .. } => lower(&application),
+        }
+    }
+
+    fn gradient(&self) -> Gradient {
+        match self.gradient {
+            Derivative::Rule(_) => Gradient::Rule,
+            Derivative::Zero(why) => Gradient::Zero(why),
+            Derivative::None(why) => Gradient::None(why),
+            Derivative::Held => Gradient::Held,
+        }
+    }
+
+    fn vjp(&self, pullback: Pullback) -> Cotangents {
+        match self.gradient {
+            Derivative::Rule(rule) => rule::write(rule, pullback),
+            _ => Ok(vec![None; pullback.inputs.len()]),
         }
     }
 }

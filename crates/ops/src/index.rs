@@ -3,7 +3,9 @@
 
 use crate::application::Application;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
-use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, ScalarProgram, Type};
+use crate::rule::Derivative::{self, Rule};
+use crate::rule::{self, Term};
+use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, Param, Params, ScalarProgram, Type};
 
 /// The ops of this file.
 pub static INDEXING: &[&Entry] = &[&GATHER, &DYNAMIC_SLICE, &DYNAMIC_UPDATE_SLICE];
@@ -18,6 +20,9 @@ pub static GATHER: Entry = Entry {
     operands: Operands::Exactly(2),
     params: &[ParamSpec::new("axis", Format::Int, "The axis of x, counted from the front.")],
     meaning: Meaning::Own { infer: infer_gather, lower: lower_gather },
+    gradient: Derivative::None(
+        "its cotangent adds up at positions, and the table has no scatter-add",
+    ),
 };
 
 fn infer_gather(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -63,6 +68,9 @@ pub static DYNAMIC_SLICE: Entry = Entry {
     operands: Operands::AtLeast(1),
     params: &[ParamSpec::new("sizes", Format::Shape, "The window's shape.")],
     meaning: Meaning::Own { infer: infer_dynamic_slice, lower: |_| Lowering::DynamicSlice },
+    gradient: Rule(|r| {
+        r.give(0, || updated(r, r.full(0.0, &r.x(0).ty()), r.ct, 1));
+    }),
 };
 
 fn infer_dynamic_slice(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -88,6 +96,14 @@ pub static DYNAMIC_UPDATE_SLICE: Entry = Entry {
         infer: infer_dynamic_update_slice,
         lower: |_| Lowering::DynamicUpdateSlice,
     },
+    gradient: Rule(|r| {
+        r.give(0, || updated(r, r.ct, r.full(0.0, &r.x(1).ty()), 2));
+        r.give(1, || {
+            let sizes = Params::new().with("sizes", Param::Shape(r.x(1).shape()));
+            let operands: Vec<Term> = std::iter::once(r.ct).chain(starts(r, 2)).collect();
+            r.op(&DYNAMIC_SLICE, sizes, &operands)
+        });
+    }),
 };
 
 fn infer_dynamic_update_slice(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -123,4 +139,15 @@ fn want_i32(a: &Application, ty: &Type) -> Result<(), Fault> {
     }
     let what = format!("positions are i32, not {}", ty.dtype);
     Err(a.fault(FaultKind::DType, what).help("convert to i32 first"))
+}
+
+/// The operands from `first` on: one start an axis.
+fn starts<'r>(r: &rule::Rule<'r>, first: usize) -> impl Iterator<Item = Term<'r>> {
+    (first..r.operands()).map(|k| r.x(k))
+}
+
+/// `x` with a window replaced at the equation's own starts.
+fn updated<'r>(r: &rule::Rule<'r>, x: Term<'r>, window: Term<'r>, first: usize) -> Term<'r> {
+    let operands: Vec<Term> = [x, window].into_iter().chain(starts(r, first)).collect();
+    r.op(&DYNAMIC_UPDATE_SLICE, Params::new(), &operands)
 }

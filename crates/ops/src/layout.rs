@@ -2,6 +2,8 @@
 
 use crate::application::Application;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use crate::rule::Derivative::Rule;
+use crate::rule::{self, Term};
 use vramlab_ir::{Fault, Lowering, Shape, Type};
 
 /// The ops of this file.
@@ -24,6 +26,7 @@ pub static RESHAPE: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_reshape, lower: |_| Lowering::Reshape },
+    gradient: Rule(|r| r.give(0, || r.ct.reshape(&r.x(0).shape()))),
 };
 
 fn infer_reshape(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -45,6 +48,14 @@ pub static TRANSPOSE: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[ParamSpec::new("perm", Format::Ints, "Each axis of x once, counted from the front.")],
     meaning: Meaning::Own { infer: infer_transpose, lower: lower_transpose },
+    gradient: Rule(|r| {
+        r.give(0, || {
+            let perm = r.ints("perm");
+            let mut back = vec![0; perm.len()];
+            perm.iter().enumerate().for_each(|(to, &from)| back[from as usize] = to);
+            r.ct.transpose(&back)
+        })
+    }),
 };
 
 fn infer_transpose(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -72,6 +83,7 @@ pub static BROADCAST: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_broadcast, lower: lower_broadcast },
+    gradient: Rule(|r| r.give(0, || r.ct)),
 };
 
 fn infer_broadcast(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -105,6 +117,7 @@ pub static SLICE: Entry = Entry {
         ParamSpec::new("step", Format::Ints, "The distance, at least 1, per axis."),
     ],
     meaning: Meaning::Own { infer: infer_slice, lower: lower_slice },
+    gradient: Rule(|r| r.give(0, || unsliced(r))),
 };
 
 fn infer_slice(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -143,6 +156,7 @@ pub static FLIP: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[ParamSpec::new("axes", Format::Ints, "The axes to reverse, ascending.")],
     meaning: Meaning::Own { infer: infer_flip, lower: lower_flip },
+    gradient: Rule(|r| r.give(0, || r.op(&FLIP, r.params.clone(), &[r.ct]))),
 };
 
 fn infer_flip(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -171,6 +185,18 @@ pub static CONCATENATE: Entry = Entry {
         infer: infer_concatenate,
         lower: |a| Lowering::Concatenate { axis: a.int("axis") as usize },
     },
+    gradient: Rule(|r| {
+        let axis = r.params.int("axis").unwrap_or_default() as usize;
+        let mut from = 0;
+        for k in 0..r.operands() {
+            let own = r.x(k).shape();
+            let mut start = vec![0; own.rank()];
+            let mut stop: Vec<i64> = own.iter().map(|&extent| extent as i64).collect();
+            (start[axis], stop[axis]) = (from, from + own[axis] as i64);
+            from = stop[axis];
+            r.give(k, || r.ct.slice(start, stop));
+        }
+    }),
 };
 
 fn infer_concatenate(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -200,6 +226,16 @@ pub static PAD: Entry = Entry {
         ParamSpec::new("high", Format::Ints, "Elements behind, per axis."),
     ],
     meaning: Meaning::Own { infer: infer_pad, lower: lower_pad },
+    gradient: Rule(|r| {
+        let inner = || {
+            let low = r.ints("low").to_vec();
+            let shape = r.x(0).shape();
+            let stop = low.iter().zip(shape.iter()).map(|(&low, &extent)| low + extent as i64);
+            r.ct.slice(low.clone(), stop.collect())
+        };
+        r.give(0, inner);
+        r.give(1, || r.ct.sum_to(&Shape::scalar()) - inner().sum_to(&Shape::scalar()));
+    }),
 };
 
 fn infer_pad(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -220,4 +256,38 @@ fn infer_pad(a: &Application) -> Result<Vec<Type>, Fault> {
 
 fn lower_pad(a: &Application) -> Lowering {
     Lowering::Pad { low: a.ints("low").iter().map(|&low| low as usize).collect() }
+}
+
+/// Elements back where a slice took them from, zeros elsewhere. Steps are spread by zeros behind
+/// each element.
+fn unsliced<'r>(r: &rule::Rule<'r>) -> Term<'r> {
+    let extents: Vec<i64> = r.x(0).shape().iter().map(|&extent| extent as i64).collect();
+    let (start, step) = (r.ints("start"), r.ints("step"));
+    if r.ct.shape().elements() == 0 {
+        return r.full(0.0, &r.x(0).ty());
+    }
+    let taken: Vec<i64> = r.ct.shape().iter().map(|&extent| extent as i64).collect();
+    let stepped = |axis: &usize| step[*axis] > 1 && taken[*axis] > 1;
+    let mut spread = r.ct;
+    for axis in (0..extents.len()).filter(stepped) {
+        spread = dilate(spread, axis, step[axis]);
+    }
+    let extent = |axis: usize| spread.shape()[axis] as i64;
+    let axes = 0..extents.len();
+    let stop = axes.clone().map(|axis| extent(axis).min(extents[axis] - start[axis])).collect();
+    let cut = spread.slice(vec![0; extents.len()], stop);
+    let high = axes.map(|axis| extents[axis] - start[axis] - cut.shape()[axis] as i64).collect();
+    cut.pad(start.to_vec(), high, 0.0)
+}
+
+/// `by - 1` zeros behind every element along an axis.
+fn dilate<'r>(x: Term<'r>, axis: usize, by: i64) -> Term<'r> {
+    let shape = x.shape();
+    let rank = shape.rank() + 1;
+    let split: Vec<usize> = [&shape[..axis + 1], &[1], &shape[axis + 1..]].concat();
+    let mut high = vec![0; rank];
+    high[axis + 1] = by - 1;
+    let mut joined = shape.to_vec();
+    joined[axis] *= by as usize;
+    x.reshape(&Shape::new(split)).pad(vec![0; rank], high, 0.0).reshape(&Shape::new(joined))
 }

@@ -6,7 +6,7 @@
 //! and one of the closed loop classes of [`vramlab_ir::Lowering`].
 //!
 //! One [`Entry`] holds everything about an op: name, words, a cell that runs, operands, parameters,
-//! shape and dtype rule, lowering. No field has a default, so an op that lacks one does not compile.
+//! shape and dtype rule, lowering, gradient. No field has a default, so an op that lacks one does not compile.
 //! To add an op, add its entry to the file of its family, and to nothing else.
 //!
 //! Absent on purpose: arrays, promotion and weak literals (`array` converts operands before it asks),
@@ -20,7 +20,7 @@
 //! | `bitwise_*` `logical_*` `shift_*` | `elementwise.rs` | [`with_bitwise`] |
 //! | `eq` … `ge` | `elementwise.rs` | [`with_comparison`] |
 //! | `sum` … `argmin` | `reduce.rs` | [`with_reduce`] |
-//! | `select` `convert` `identity` `call` | `special.rs` | – |
+//! | `select` `convert` `identity` `stop_gradient` `call` | `special.rs` | – |
 //! | `full` `iota` `random_bits` | `create.rs` | – |
 //! | `reshape` `transpose` `broadcast` `slice` `flip` `concatenate` `pad` | `layout.rs` | – |
 //! | `gather` `dynamic_slice` `dynamic_update_slice` | `index.rs` | – |
@@ -50,6 +50,7 @@ mod entry;
 mod index;
 mod layout;
 mod reduce;
+mod rule;
 mod special;
 
 pub use application::{axes, axis};
@@ -61,7 +62,8 @@ pub use entry::{Entry, Format, Meaning, Operands, ParamSpec};
 pub use index::{DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER};
 pub use layout::{BROADCAST, CONCATENATE, FLIP, PAD, RESHAPE, SLICE, TRANSPOSE};
 pub use reduce::*;
-pub use special::{CALL, CALL_KINDS, CONVERT, IDENTITY, SELECT};
+pub use rule::{Derivative, Rule, Term};
+pub use special::{CALL, CALL_KINDS, CONVERT, IDENTITY, SELECT, STOP_GRADIENT};
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -2,13 +2,14 @@
 
 use crate::application::{Application, list};
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use crate::rule::Derivative::{Held, Rule, Zero};
 use vramlab_ir::{DType, Fault, FaultKind, Lowering, ScalarOp, ScalarProgram, Type};
 
 /// The ops of this file.
-pub static SPECIAL: &[&Entry] = &[&SELECT, &CONVERT, &IDENTITY, &CALL];
+pub static SPECIAL: &[&Entry] = &[&SELECT, &CONVERT, &IDENTITY, &STOP_GRADIENT, &CALL];
 
 /// What a `call` may stand for.
-pub static CALL_KINDS: &[&str] = &["jit", "checkpoint"];
+pub static CALL_KINDS: &[&str] = &["jit"];
 
 /// `select(condition, a, b)`.
 pub static SELECT: Entry = Entry {
@@ -18,6 +19,11 @@ pub static SELECT: Entry = Entry {
     operands: Operands::Exactly(3),
     params: &[],
     meaning: Meaning::Own { infer: infer_select, lower: lower_select },
+    gradient: Rule(|r| {
+        let zero = || r.ct.like(0.0);
+        r.give(1, || r.x(0).select(r.ct, zero()));
+        r.give(2, || r.x(0).select(zero(), r.ct));
+    }),
 };
 
 fn infer_select(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -46,6 +52,7 @@ pub static CONVERT: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[ParamSpec::new("dtype", Format::DType, "The type to convert to.")],
     meaning: Meaning::Own { infer: infer_convert, lower: lower_convert },
+    gradient: Rule(|r| r.give(0, || r.ct.convert(r.x(0).dtype()))),
 };
 
 fn infer_convert(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -68,6 +75,18 @@ pub static IDENTITY: Entry = Entry {
     operands: Operands::Exactly(1),
     params: &[],
     meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Identity },
+    gradient: Rule(|r| r.give(0, || r.ct)),
+};
+
+/// The value, as a constant to gradients.
+pub static STOP_GRADIENT: Entry = Entry {
+    name: "stop_gradient",
+    doc: "The value itself, which gradients take for a constant.",
+    example: "let f = grad(|[x]| (&x * &stop_gradient(x)).sum());\nf([&ones([3])])",
+    operands: Operands::Exactly(1),
+    params: &[],
+    meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
+    gradient: Zero("that is what it is for"),
 };
 
 /// A function applied to the operands.
@@ -77,10 +96,11 @@ pub static CALL: Entry = Entry {
     example: "let f = jit(|[x]| x.tanh());\nf([&ones([3])])",
     operands: Operands::AtLeast(0),
     params: &[
-        ParamSpec::new("kind", Format::Text, "What the call stands for: jit, checkpoint."),
+        ParamSpec::new("kind", Format::Text, "What the call stands for: jit."),
         ParamSpec::new("func", Format::Func, "The function."),
     ],
     meaning: Meaning::Own { infer: infer_call, lower: |a| Lowering::Call(a.func("func").clone()) },
+    gradient: Held,
 };
 
 fn infer_call(a: &Application) -> Result<Vec<Type>, Fault> {

@@ -71,9 +71,7 @@ impl Random {
             }
             Format::DType => Param::DType(self.pick(&DType::ALL)),
             Format::Shape => Param::Shape(self.shape()),
-            Format::Text => {
-                Param::Text(self.pick(&["jit", "checkpoint", "", "no \"such\"\n"]).into())
-            }
+            Format::Text => Param::Text(self.pick(&["jit", "jit", "", "no \"such\"\n"]).into()),
             Format::Func => {
                 let types = if self.chance(70) { inputs.to_vec() } else { vec![self.ty()] };
                 Param::Func(Arc::new(pass_through(types)))

@@ -35,7 +35,7 @@ fn rich() -> Func {
         .with("axis", Param::Int(0));
     push(&mut builder, "iota", iota, &[]);
     let call = Params::new()
-        .with("kind", Param::Text("checkpoint".into()))
+        .with("kind", Param::Text("jit".into()))
         .with("func", Param::Func(Arc::new(inner)));
     push(&mut builder, "call", call, &[2]);
     builder.finish([3, 5, 6, 8].map(vramlab_ir::Value).to_vec())
@@ -51,7 +51,7 @@ fn a_program_with_every_parameter_format_prints_and_parses() {
   %4 = sum[axes=(0, 1), keep=false] %2 : f32[]
   %5 = convert[dtype=bf16] %4 : bf16[]
   %6 = iota[dtype=i32, shape=[4], axis=0] : i32[4]
-  %7 %8 = call[kind="checkpoint", func={
+  %7 %8 = call[kind="jit", func={
     func "<closure>"(%0: f32[4,3]) -> (f32[4,3], f32[4,3]) {
       %1 = tanh %0 : f32[4,3]
       return %0 %1
