@@ -38,6 +38,7 @@ mod random;
 mod reduce;
 mod reduce_surface;
 mod shape_arguments;
+mod structure;
 pub mod surface;
 mod trace;
 mod tree;
@@ -48,7 +49,7 @@ pub use host::{Host, with_host};
 pub use jit::{Arg, JitCore};
 pub use prelude_items::DynJit;
 pub use raise::{catch, raise};
-pub use tree::Structure;
+pub use structure::{FieldsOf, StructNames, Structure};
 pub use vramlab_ir as ir;
 
 /// Everything a cell can name.
@@ -89,6 +90,7 @@ pub mod prelude {
     pub use crate::reduce_surface::sum_forms::free::*;
     pub use crate::reduce_surface::var_forms::free::*;
     pub use crate::shape_arguments::{Axes, AxisIndex, Extent, Indices, IntoShape, Padding};
+    pub use crate::tree;
     pub use crate::tree::Tree;
     pub use vramlab_ir::{DType, MemoryAnalysis};
 }

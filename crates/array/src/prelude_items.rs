@@ -8,8 +8,8 @@ use crate::element::{self, Nested, measure_row};
 use crate::host::{host, wait};
 use crate::jit::{self, Arg, JitCore, Results};
 use crate::operand::Operand;
+use crate::structure::Structure;
 use crate::surface::{Callable, Dyn, Item, Place};
-use crate::tree::Structure;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -284,6 +284,10 @@ fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Array>) -> Dy
         Structure::List(items) => {
             Dyn::List(items.iter().map(|item| rebuild(item, arrays)).collect())
         }
+        Structure::Struct(names, items) => Dyn::Struct {
+            names: Arc::clone(names),
+            fields: items.iter().map(|item| rebuild(item, arrays)).collect(),
+        },
     }
 }
 
@@ -297,6 +301,7 @@ fn flatten(value: Dyn, arrays: &mut Vec<Array>) -> Result<Structure, Fault> {
         Dyn::Unit => Ok(Structure::Tuple(Vec::new())),
         Dyn::Tuple(items) => Ok(Structure::Tuple(flatten_all(items, arrays)?)),
         Dyn::List(items) => Ok(Structure::List(flatten_all(items, arrays)?)),
+        Dyn::Struct { names, fields } => Ok(Structure::Struct(names, flatten_all(fields, arrays)?)),
         other => {
             let message = format!("a traced function returns arrays, not {}", other.kind_name());
             Err(Fault::new(FaultKind::Trace, "jit", message))

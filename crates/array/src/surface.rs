@@ -7,6 +7,7 @@ use crate::array_surface;
 use crate::elementwise::{binary, unary};
 use crate::elementwise_surface as elementwise;
 use crate::reduce_surface as reductions;
+use crate::structure::StructNames;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -46,6 +47,11 @@ pub enum Dyn {
         name: &'static str,
         fields: Vec<(&'static str, Dyn)>,
     },
+    /// A struct of a cell: its fields in the order of declaration.
+    Struct {
+        names: Arc<StructNames>,
+        fields: Vec<Dyn>,
+    },
 }
 
 /// A clone of an array is a holder of its own, a clone of a borrow is another borrow.
@@ -69,6 +75,9 @@ impl Clone for Dyn {
             Dyn::Option(value) => Dyn::Option(value.clone()),
             Dyn::Function(function) => Dyn::Function(Arc::clone(function)),
             Dyn::Record { name, fields } => Dyn::Record { name, fields: fields.clone() },
+            Dyn::Struct { names, fields } => {
+                Dyn::Struct { names: Arc::clone(names), fields: fields.clone() }
+            }
         }
     }
 }
@@ -82,6 +91,10 @@ impl Dyn {
             Dyn::List(items) => Dyn::List(items.iter().map(Dyn::alias).collect()),
             Dyn::Tuple(items) => Dyn::Tuple(items.iter().map(Dyn::alias).collect()),
             Dyn::Option(Some(value)) => Dyn::Option(Some(Box::new(value.alias()))),
+            Dyn::Struct { names, fields } => Dyn::Struct {
+                names: Arc::clone(names),
+                fields: fields.iter().map(Dyn::alias).collect(),
+            },
             other => other.clone(),
         }
     }
@@ -103,6 +116,7 @@ impl Dyn {
             Dyn::Option(_) => "an option",
             Dyn::Function(_) => "a function",
             Dyn::Record { name, .. } => name,
+            Dyn::Struct { .. } => "a struct",
         }
     }
 }

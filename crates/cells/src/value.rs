@@ -3,9 +3,9 @@
 use crate::code::Code;
 use std::fmt;
 use std::sync::Arc;
-use vramlab_array::Array;
 use vramlab_array::ir::DType;
 use vramlab_array::surface::{Callable, Dyn};
+use vramlab_array::{Array, StructNames};
 
 /// One value. The static type says how to read it: every integer is `Int`, every float `Float`
 /// (rounded to its type), `String` and `&str` are `Text`, `[T; N]` and `Vec<T>` are `List`.
@@ -29,6 +29,8 @@ pub enum Value {
     Borrowed(Array),
     List(Vec<Value>),
     Tuple(Vec<Value>),
+    /// A struct of a cell: its fields in the order of declaration.
+    Struct(Arc<StructNames>, Box<[Value]>),
     Option(Option<Box<Value>>),
     Range(Box<RangeValue>),
     Ref(Ref),
@@ -104,7 +106,9 @@ impl Value {
     }
 
     fn copy_with(&self, array: &dyn Fn(&Array) -> Array) -> Value {
-        let all = |values: &[Value]| values.iter().map(|value| value.copy_with(array)).collect();
+        let all = |values: &[Value]| -> Vec<Value> {
+            values.iter().map(|value| value.copy_with(array)).collect()
+        };
         match self {
             Value::Gone => Value::Gone,
             Value::Unit => Value::Unit,
@@ -118,6 +122,7 @@ impl Value {
             Value::Borrowed(own) => Value::Borrowed(own.alias()),
             Value::List(values) => Value::List(all(values)),
             Value::Tuple(values) => Value::Tuple(all(values)),
+            Value::Struct(names, fields) => Value::Struct(names.clone(), all(fields).into()),
             Value::Option(value) => {
                 Value::Option(value.as_ref().map(|value| Box::new(value.copy_with(array))))
             }
@@ -159,6 +164,9 @@ impl Value {
                 Value::Option(value.map(|value| Box::new(Value::from_dyn(*value))))
             }
             Dyn::Function(function) => Value::Function(function),
+            Dyn::Struct { names, fields } => {
+                Value::Struct(names, fields.into_iter().map(Value::from_dyn).collect())
+            }
             Dyn::Record { name, fields } => {
                 let fields = fields.into_iter().map(|(name, value)| (name, Value::from_dyn(value)));
                 Value::Record(Arc::new(RecordValue { name, fields: fields.collect() }))
@@ -170,6 +178,7 @@ impl Value {
     pub fn child(&self, index: u32) -> Option<&Value> {
         match self {
             Value::List(values) | Value::Tuple(values) => values.get(index as usize),
+            Value::Struct(_, fields) => fields.get(index as usize),
             Value::Option(Some(value)) if index == 0 => Some(value),
             Value::Closure(closure) => closure.captures.get(index as usize),
             _ => None,
@@ -179,6 +188,7 @@ impl Value {
     pub fn child_mut(&mut self, index: u32) -> Option<&mut Value> {
         match self {
             Value::List(values) | Value::Tuple(values) => values.get_mut(index as usize),
+            Value::Struct(_, fields) => fields.get_mut(index as usize),
             Value::Option(Some(value)) if index == 0 => Some(value),
             Value::Closure(closure) => closure.captures.get_mut(index as usize),
             _ => None,

@@ -54,6 +54,16 @@ fn text(value: &Dyn) -> String {
                 fields.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect();
             format!("{name} {{ {} }}", fields.join(", "))
         }
+        Dyn::Struct { names, fields } if fields.is_empty() => names.name.to_string(),
+        Dyn::Struct { names, fields } if names.is_tuple() => {
+            format!("{}({})", names.name, list(fields))
+        }
+        Dyn::Struct { names, fields } => {
+            let fields = names.fields.iter().zip(fields);
+            let fields: Vec<String> =
+                fields.map(|(name, value)| format!("{name}: {}", text(value))).collect();
+            format!("{} {{ {} }}", names.name, fields.join(", "))
+        }
     }
 }
 
@@ -74,6 +84,11 @@ pub fn arrays<'a>(name: &str, value: &'a Dyn, found: &mut Vec<(String, &'a Array
         Dyn::Option(Some(value)) => arrays(name, value, found),
         Dyn::Record { fields, .. } => {
             for (field, value) in fields {
+                arrays(&format!("{name}.{field}"), value, found);
+            }
+        }
+        Dyn::Struct { names, fields } => {
+            for (field, value) in names.fields.iter().zip(fields) {
                 arrays(&format!("{name}.{field}"), value, found);
             }
         }

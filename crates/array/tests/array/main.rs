@@ -10,6 +10,7 @@ mod memory;
 mod random;
 mod reduce;
 mod surface;
+mod trees;
 
 use engine::Reference;
 use std::sync::Arc;

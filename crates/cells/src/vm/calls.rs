@@ -323,6 +323,7 @@ pub(super) fn holds_array(value: &Value) -> bool {
     match value {
         Value::Array(_) => true,
         Value::List(values) | Value::Tuple(values) => values.iter().any(holds_array),
+        Value::Struct(_, fields) => fields.iter().any(holds_array),
         Value::Option(Some(value)) => holds_array(value),
         _ => false,
     }

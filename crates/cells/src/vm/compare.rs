@@ -83,6 +83,7 @@ impl Vm<'_> {
                 Some(if same { Ordering::Equal } else { Ordering::Less })
             }
             (Value::Tuple(a), Value::Tuple(b)) => self.compare_lists(a, b)?,
+            (Value::Struct(_, a), Value::Struct(_, b)) => self.compare_lists(a, b)?,
             (Value::List(_) | Value::Slice(_), Value::List(_) | Value::Slice(_)) => {
                 self.compare_lists(self.list(a)?, self.list(b)?)?
             }

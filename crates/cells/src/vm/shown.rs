@@ -27,6 +27,9 @@ impl Vm<'_> {
             Value::Array(array) => Dyn::Array(array),
             Value::List(values) => Dyn::List(self.all_to_dyn(values)?),
             Value::Tuple(values) => Dyn::Tuple(self.all_to_dyn(values)?),
+            Value::Struct(names, fields) => {
+                Dyn::Struct { names, fields: self.all_to_dyn(fields.into_vec())? }
+            }
             Value::Option(value) => Dyn::Option(match value {
                 Some(value) => Some(Box::new(self.to_dyn(*value)?)),
                 None => None,
@@ -64,6 +67,9 @@ impl Vm<'_> {
             Value::List(values) => Dyn::List(all(values)?),
             slice @ Value::Slice(_) => Dyn::List(all(self.list(slice)?)?),
             Value::Tuple(values) => Dyn::Tuple(all(values)?),
+            Value::Struct(names, fields) => {
+                Dyn::Struct { names: names.clone(), fields: all(fields)? }
+            }
             Value::Option(value) => Dyn::Option(match value {
                 Some(value) => Some(Box::new(self.borrowed_dyn(value)?)),
                 None => None,
@@ -164,10 +170,17 @@ impl Vm<'_> {
         let mut path = name.to_string();
         let mut here = Place::slot(place.slot);
         for step in &place.steps {
-            let list = matches!(self.read(&here, base)?, Value::List(_) | Value::Slice(_));
+            let whole = self.read(&here, base)?;
+            let list = matches!(whole, Value::List(_) | Value::Slice(_));
             match step {
                 Step::Deref => {}
-                Step::Child(index) if !list => path.push_str(&format!(".{index}")),
+                Step::Child(index) if !list => match whole {
+                    Value::Struct(names, _) => {
+                        path.push_str(&format!(".{}", names.fields[*index as usize]));
+                    }
+                    Value::Option(_) => {}
+                    _ => path.push_str(&format!(".{index}")),
+                },
                 Step::Child(index) | Step::At(index) => path.push_str(&format!("[{index}]")),
                 Step::Index(slot) => {
                     path.push_str(&format!("[{}]", self.index_at(*slot, base)?));
@@ -206,6 +219,11 @@ pub(super) fn name_arrays(value: &Value, path: String, out: &mut Vec<(String, Dy
         Value::Tuple(values) => {
             for (index, value) in values.iter().enumerate() {
                 name_arrays(value, format!("{path}.{index}"), out);
+            }
+        }
+        Value::Struct(names, fields) => {
+            for (field, value) in names.fields.iter().zip(fields) {
+                name_arrays(value, format!("{path}.{field}"), out);
             }
         }
         Value::Option(Some(value)) => name_arrays(value, path, out),
