@@ -4,7 +4,7 @@
 use crate::form::dense_strides;
 use vramlab_ir::lowering::DotAxes;
 use vramlab_ir::{
-    DType, Fault, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
+    DType, Fault, FaultKind, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
 };
 
 /// A node of a [`Graph`]: its position. Operands come before their users.
@@ -176,6 +176,14 @@ impl Graph {
                         values[output.index()] = Some(result);
                     }
                 }
+                Lowering::Scan(_)
+                | Lowering::While(_)
+                | Lowering::Cond { .. }
+                | Lowering::Cumulative { .. }
+                | Lowering::ScatterAdd { .. } => {
+                    let what = "the compiler does not take it yet; the interpreter does";
+                    return Err(Fault::new(FaultKind::Argument, eqn.op.name(), what));
+                }
                 lowering => {
                     let output = eqn.outputs[0];
                     let ty = func.ty(output).clone();
@@ -218,7 +226,7 @@ impl Graph {
             Lowering::DynamicUpdateSlice => self.push(Kind::Update, inputs, ty, op),
             Lowering::Dot(axes) => self.dot(&axes, inputs[0], inputs[1], ty, op),
             Lowering::Identity => self.push(Kind::Barrier, inputs, ty, op),
-            Lowering::Call(_) => unreachable!("calls are inlined before they are lowered"),
+            _ => unreachable!("calls are inlined before they are lowered"),
         }
     }
 

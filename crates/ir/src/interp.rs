@@ -4,6 +4,8 @@
 //! Elementwise arithmetic is done in `f64` or wrapping `i64` and rounded to the element type after
 //! every instruction. Sums, products and dots of floats accumulate in `f64` and round once.
 
+mod control;
+
 use crate::dtype::{DType, Literal};
 use crate::fault::{Fault, FaultKind};
 use crate::func::{Func, Type, Value};
@@ -137,9 +139,15 @@ pub fn evaluate_lowering(
     inputs: &[&Tensor],
     results: &[Type],
 ) -> Result<Vec<Tensor>, Fault> {
-    if let Lowering::Call(func) = lowering {
-        let arguments: Vec<Tensor> = inputs.iter().map(|&t| t.clone()).collect();
-        return run(func, &arguments);
+    match lowering {
+        Lowering::Call(func) => return run(func, &owned(inputs)),
+        Lowering::Scan(scan) => return control::scan(scan, inputs, results),
+        Lowering::While(looped) => return control::repeat(looped, inputs),
+        Lowering::Cond { on_true, on_false } => {
+            let taken = if inputs[0].get(0).bits() != 0 { on_true } else { on_false };
+            return run(taken, &owned(&inputs[1..]));
+        }
+        _ => {}
     }
     let out = results[0].clone();
     let tensor = match lowering {
@@ -154,9 +162,19 @@ pub fn evaluate_lowering(
         Lowering::DynamicSlice => dynamic_slice(inputs, out),
         Lowering::DynamicUpdateSlice => dynamic_update_slice(inputs, out),
         Lowering::Dot(axes) => dot(axes, inputs, out),
-        Lowering::Call(_) => unreachable!("taken above"),
+        Lowering::Cumulative { kind, axis, reverse } => {
+            cumulative(*kind, *axis, *reverse, inputs[0], out)
+        }
+        Lowering::ScatterAdd { axis } => scatter_add(*axis, inputs, out),
+        Lowering::Call(_) | Lowering::Scan(_) | Lowering::While(_) | Lowering::Cond { .. } => {
+            unreachable!("taken above")
+        }
     };
     Ok(vec![tensor?])
+}
+
+fn owned(tensors: &[&Tensor]) -> Vec<Tensor> {
+    tensors.iter().map(|&t| t.clone()).collect()
 }
 
 /// The coordinates of row-major position `position`.
@@ -263,6 +281,13 @@ impl Accumulator {
         Accumulator { kind, dtype, wide, best, position: 0 }
     }
 
+    /// A sum of which one term was seen.
+    fn starting_at(value: Literal) -> Accumulator {
+        let mut sum = Accumulator::new(ReduceKind::Sum, value.dtype());
+        (sum.wide, sum.best) = (value.as_f64(), Some(value));
+        sum
+    }
+
     fn take(&mut self, value: Literal, along: usize) {
         let op = match self.kind {
             ReduceKind::Sum => ScalarOp::Add,
@@ -302,6 +327,44 @@ impl Accumulator {
             _ => self.best.expect("a maximum of nothing was refused by the shape rule"),
         }
     }
+}
+
+fn cumulative(
+    kind: ReduceKind,
+    axis: usize,
+    reverse: bool,
+    input: &Tensor,
+    out: Type,
+) -> Result<Tensor, Fault> {
+    let shape = &input.ty.shape;
+    let stride = shape.strides()[axis];
+    Tensor::fill(out, |i| {
+        let at = (i / stride) % shape[axis];
+        let first = i - at * stride;
+        let mut accumulator = Accumulator::new(kind, input.ty.dtype);
+        let mut take = |along: usize| accumulator.take(input.get(first + along * stride), along);
+        match reverse {
+            false => (0..=at).for_each(&mut take),
+            true => (at..shape[axis]).rev().for_each(&mut take),
+        }
+        accumulator.result()
+    })
+}
+
+fn scatter_add(axis: usize, inputs: &[&Tensor], out: Type) -> Result<Tensor, Fault> {
+    let [operand, indices, updates] = inputs else { unreachable!("the shape rule saw three") };
+    let (shape, dims) = (&operand.ty.shape, &updates.ty.shape);
+    let behind = shape.rank() - axis - 1;
+    let mut sums: Vec<Accumulator> = operand.literals().map(Accumulator::starting_at).collect();
+    for (i, value) in updates.literals().enumerate() {
+        let at = coordinates(dims, i);
+        let index = broadcast_read(indices, &at).as_i64().clamp(0, shape[axis] as i64 - 1);
+        let mut own = at[..axis].to_vec();
+        own.push(index as usize);
+        own.extend_from_slice(&at[at.len() - behind..]);
+        sums[position(shape, &own)].take(value, 0);
+    }
+    Tensor::fill(out, |i| sums[i].result())
 }
 
 fn view(offset: usize, strides: &[isize], input: &Tensor, out: Type) -> Result<Tensor, Fault> {

@@ -31,17 +31,27 @@ pub enum Lowering {
     Elementwise(ScalarProgram),
     /// `out = reduce(input 0 over axes)`; axes ascending. Whether the result keeps the axes as
     /// extent 1 is seen from the result's type only: the data is the same.
-    Reduce { kind: ReduceKind, axes: Vec<usize> },
+    Reduce {
+        kind: ReduceKind,
+        axes: Vec<usize>,
+    },
     /// `out[i] = input0[offset + Σ i_axis · strides[axis]]` in elements of the dense input: reads
     /// only. Transpose, broadcast, slice (with steps) and flip.
-    View { offset: usize, strides: Vec<isize> },
+    View {
+        offset: usize,
+        strides: Vec<isize>,
+    },
     /// Same elements in the same order, another shape: never moves data.
     Reshape,
     /// Inputs one behind the other along `axis`.
-    Concatenate { axis: usize },
+    Concatenate {
+        axis: usize,
+    },
     /// Input 0 surrounded by input 1 (a scalar): `low[axis]` elements before; the result's type
     /// says how many behind.
-    Pad { low: Vec<usize> },
+    Pad {
+        low: Vec<usize>,
+    },
     /// `out[i] = input0[start + i]`; inputs 1.. are the i32 scalar starts per axis, clamped so
     /// that the window stays inside.
     DynamicSlice,
@@ -53,6 +63,52 @@ pub enum Lowering {
     Call(Arc<Func>),
     /// The value itself under a name that passes keep (identity barrier).
     Identity,
+    /// `out[i] = reduce(input 0 from its axis's beginning to i)`, or from i to its end. Never the
+    /// kinds that give positions.
+    Cumulative {
+        kind: ReduceKind,
+        axis: usize,
+        reverse: bool,
+    },
+    /// Input 0 with the elements of input 2 added along `axis` at the i32 indices of input 1, which
+    /// are clamped to the axis: the transpose of a gather, whose indices look the same. Indices that
+    /// are equal add up.
+    ScatterAdd {
+        axis: usize,
+    },
+    Scan(ScanLoop),
+    While(WhileLoop),
+    /// `on_true(inputs 1..)` when input 0, a bool scalar, holds, else `on_false` of the same; both
+    /// give the same types.
+    Cond {
+        on_true: Arc<Func>,
+        on_false: Arc<Func>,
+    },
+}
+
+/// A loop whose number of iterations is known. Inputs: `consts` values that every iteration reads,
+/// the first values of `carries`, then arrays of which iteration i gets slice i of the leading axis.
+/// The body takes the same (slices for arrays) and gives the next carries, then slices of the
+/// results. Results: the last carries, then the slices stacked along a new leading axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScanLoop {
+    pub body: Arc<Func>,
+    pub length: usize,
+    pub consts: usize,
+    pub carries: usize,
+    /// Whether the last slice is taken first. Stacked results stand where their slices stood.
+    pub reverse: bool,
+}
+
+/// A loop that goes on while `cond` holds. Inputs: what `cond` reads beside the carries, what `body`
+/// reads beside them, the first carries. `cond(cond consts…, carries…)` gives a bool scalar,
+/// `body(body consts…, carries…)` the next carries. Results: the last carries.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WhileLoop {
+    pub cond: Arc<Func>,
+    pub body: Arc<Func>,
+    pub cond_consts: usize,
+    pub body_consts: usize,
 }
 
 /// Which axes of the two operands of a dot belong together.

@@ -2,13 +2,16 @@
 //! write stays inside, as in XLA.
 
 use crate::application::Application;
+use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
-use crate::rule::Derivative::{self, Rule};
+use crate::rule::Derivative::Rule;
 use crate::rule::{self, Term};
-use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, Param, Params, ScalarProgram, Type};
+use vramlab_ir::{
+    DType, Fault, FaultKind, Inst, Lowering, Param, Params, ScalarProgram, Shape, Type,
+};
 
 /// The ops of this file.
-pub static INDEXING: &[&Entry] = &[&GATHER, &DYNAMIC_SLICE, &DYNAMIC_UPDATE_SLICE];
+pub static INDEXING: &[&Entry] = &[&GATHER, &SCATTER_ADD, &DYNAMIC_SLICE, &DYNAMIC_UPDATE_SLICE];
 
 /// Elements at indices along one axis.
 pub static GATHER: Entry = Entry {
@@ -20,12 +23,18 @@ pub static GATHER: Entry = Entry {
     operands: Operands::Exactly(2),
     params: &[ParamSpec::new("axis", Format::Int, "The axis of x, counted from the front.")],
     meaning: Meaning::Own { infer: infer_gather, lower: lower_gather },
-    gradient: Derivative::None(
-        "its cotangent adds up at positions, and the table has no scatter-add",
-    ),
+    gradient: Rule(|r| {
+        r.give(0, || along(r, &SCATTER_ADD, &[r.full(0.0, &r.x(0).ty()), r.x(1), r.ct]));
+    }),
 };
 
 fn infer_gather(a: &Application) -> Result<Vec<Type>, Fault> {
+    let x = &a.inputs[0];
+    Ok(vec![Type::new(x.dtype, gathered(a)?)])
+}
+
+/// The shape of what a gather from operand 0 at the indices of operand 1 gives.
+fn gathered(a: &Application) -> Result<Vec<usize>, Fault> {
     let (x, indices) = (&a.inputs[0], &a.inputs[1]);
     want_i32(a, indices)?;
     let axis = a.front_axis(x, a.int("axis"))?;
@@ -45,7 +54,7 @@ fn infer_gather(a: &Application) -> Result<Vec<Type>, Fault> {
     if i32::try_from(x.shape[axis]).is_err() {
         return Err(a.argument_fault(format!("positions along axis {axis} do not fit in i32")));
     }
-    Ok(vec![Type::new(x.dtype, dims)])
+    Ok(dims)
 }
 
 fn trailing(a: &Application, ones: usize) -> Fault {
@@ -58,6 +67,36 @@ fn lower_gather(a: &Application) -> Lowering {
     let (dtype, axis) = (a.inputs[0].dtype, a.int("axis") as u32);
     program.push(Inst::Gather { input: 0, dtype, axis, index });
     Lowering::Elementwise(program)
+}
+
+/// Elements added at indices along one axis.
+pub static SCATTER_ADD: Entry = Entry {
+    name: "scatter_add",
+    doc: "x with updates added at i32 indices along one axis, clamped to it as gather clamps them (JAX's \
+          mode clip, where its default drops what lies outside): the transpose of gather. The \
+          updates have the shape that gather gives for these indices; equal indices add up.",
+    example: "scatter_add(zeros([4]), array([1, 3, 1]), ones([3]), 0)",
+    operands: Operands::Exactly(3),
+    params: &[ParamSpec::new("axis", Format::Int, "The axis of x, counted from the front.")],
+    meaning: Meaning::Own {
+        infer: infer_scatter_add,
+        lower: |a| Lowering::ScatterAdd { axis: a.int("axis") as usize },
+    },
+    gradient: Rule(|r| {
+        r.give(0, || r.ct);
+        r.give(2, || along(r, &GATHER, &[r.ct, r.x(1)]));
+    }),
+};
+
+fn infer_scatter_add(a: &Application) -> Result<Vec<Type>, Fault> {
+    a.want(Domain::Number, 0)?;
+    a.want_equal(0, 2)?;
+    let wanted = gathered(a)?;
+    if a.inputs[2].shape.dims() != wanted {
+        let wanted = Shape::new(wanted);
+        return Err(a.shape_fault(format!("the updates at these indices want the shape {wanted}")));
+    }
+    Ok(vec![a.inputs[0].clone()])
 }
 
 /// A window at a start that is data.
@@ -139,6 +178,11 @@ fn want_i32(a: &Application, ty: &Type) -> Result<(), Fault> {
     }
     let what = format!("positions are i32, not {}", ty.dtype);
     Err(a.fault(FaultKind::DType, what).help("convert to i32 first"))
+}
+
+/// `op` along the equation's own axis.
+fn along<'r>(r: &rule::Rule<'r>, op: &'static Entry, operands: &[Term<'r>]) -> Term<'r> {
+    r.op(op, r.params.clone(), operands)
 }
 
 /// The operands from `first` on: one start an axis.

@@ -23,7 +23,9 @@
 //! | `select` `convert` `identity` `stop_gradient` `call` | `special.rs` | – |
 //! | `full` `iota` `random_bits` | `create.rs` | – |
 //! | `reshape` `transpose` `broadcast` `slice` `flip` `concatenate` `pad` | `layout.rs` | – |
-//! | `gather` `dynamic_slice` `dynamic_update_slice` | `index.rs` | – |
+//! | `gather` `scatter_add` `dynamic_slice` `dynamic_update_slice` | `index.rs` | – |
+//! | `cumsum` `cumprod` `cummax` `cummin` | `cumulative.rs` | – |
+//! | `scan` `while` `cond` | `control.rs` | – |
 //! | `dot` | `dot.rs` | – |
 //!
 //! Each macro is called as `vramlab_ops::with_unary! { callback }` (with further tokens if need be:
@@ -42,7 +44,9 @@
 //! example from [`entry`].
 
 mod application;
+mod control;
 mod create;
+mod cumulative;
 mod domain;
 mod dot;
 mod elementwise;
@@ -54,12 +58,14 @@ mod rule;
 mod special;
 
 pub use application::{axes, axis};
+pub use control::{COND, SCAN, WHILE};
 pub use create::{FULL, IOTA, RANDOM_BITS};
+pub use cumulative::{CUMMAX, CUMMIN, CUMPROD, CUMSUM};
 pub use domain::Domain;
 pub use dot::DOT;
 pub use elementwise::*;
 pub use entry::{Entry, Format, Meaning, Operands, ParamSpec};
-pub use index::{DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER};
+pub use index::{DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER, SCATTER_ADD};
 pub use layout::{BROADCAST, CONCATENATE, FLIP, PAD, RESHAPE, SLICE, TRANSPOSE};
 pub use reduce::*;
 pub use rule::{Derivative, Rule, Term};
@@ -80,6 +86,8 @@ static FAMILIES: &[&[&Entry]] = &[
     create::CREATION,
     layout::LAYOUT,
     index::INDEXING,
+    cumulative::CUMULATIVE,
+    control::CONTROL,
     dot::CONTRACTION,
 ];
 

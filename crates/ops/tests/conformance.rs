@@ -109,7 +109,13 @@ impl Random {
             return Params::new().with("axis", Param::Bool(true));
         }
         entry.params.iter().fold(Params::new(), |params, spec| {
-            params.with(spec.name, self.param(spec.format, inputs))
+            // A branch takes what stands behind the condition, and no loop goes on for ever.
+            let inputs =
+                if spec.name.starts_with("on_") { inputs.get(1..).unwrap_or(&[]) } else { inputs };
+            match spec.name {
+                "cond" => params.with(spec.name, Param::Func(Arc::new(never(inputs)))),
+                _ => params.with(spec.name, self.param(spec.format, inputs)),
+            }
         })
     }
 
@@ -128,6 +134,18 @@ fn pass_through(types: Vec<Type>) -> Func {
     let mut builder = FuncBuilder::new("pass");
     let params = types.into_iter().map(|ty| builder.param(ty)).collect();
     builder.finish(params)
+}
+
+/// A condition that does not hold.
+fn never(types: &[Type]) -> Func {
+    let mut builder = FuncBuilder::new("never");
+    types.iter().for_each(|ty| {
+        builder.param(ty.clone());
+    });
+    let value = Param::Literal(Literal::from_i64(DType::Bool, 0));
+    let params = Params::new().with("value", value).with("shape", Param::Shape(Shape::scalar()));
+    let results = builder.push(lookup("full").unwrap(), params, &[], None).unwrap();
+    builder.finish(results)
 }
 
 /// One application as a program of one equation.
