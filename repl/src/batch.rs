@@ -131,7 +131,17 @@ impl<'a> Batch<'a> {
         result
     }
 
-    fn end(self) -> ExitCode {
+    fn end(mut self) -> ExitCode {
+        for (format, path) in &self.options.exports {
+            // Standard output may be JSON, so what was written is told beside it.
+            match self.session.export(format, path) {
+                Ok(written) => self.face.warn(&format!("export {format}: {written}")),
+                Err(why) => {
+                    self.face.warn(&format!("export {format}: {why}"));
+                    self.failed = true;
+                }
+            }
+        }
         if self.failed { ExitCode::from(1) } else { ExitCode::SUCCESS }
     }
 }

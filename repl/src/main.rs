@@ -2,9 +2,11 @@
 //! back.
 //!
 //! Place in the flow: command line → [`options`] → a session → the prompt ([`terminal`]) or a batch
-//! of cells ([`batch`]) → events → [`face`] or [`json`]. `why` reads files and needs no session.
+//! of cells ([`batch`]) → events → [`face`] or [`json`]. `check` holds a batch against a kept run; `why` reads
+//! files and needs no session.
 
 mod batch;
+mod check;
 mod editor;
 mod face;
 mod json;
@@ -40,6 +42,10 @@ fn run() -> Result<ExitCode, String> {
         Task::Help => print(&options::help()),
         Task::Version => print(concat!("vramlab ", env!("CARGO_PKG_VERSION"), "\n")),
         Task::Why(files) => Ok(why::run(files, options.json)),
+        Task::Check(file) => check::run(file, &options),
+        Task::Interactive if !options.exports.is_empty() && std::io::stdin().is_terminal() => {
+            Err("--export goes with run or -c; at the prompt write %export FORMAT FILE".into())
+        }
         Task::Interactive if !options.json && std::io::stdin().is_terminal() => {
             terminal::run(Session::new(options.config.clone())?, &options)
         }

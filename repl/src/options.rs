@@ -15,6 +15,8 @@ pub enum Task {
     Files(Vec<String>),
     /// `why FILE…`.
     Why(Vec<String>),
+    /// `check FILE --against BASE`.
+    Check(String),
     Help,
     Version,
 }
@@ -26,6 +28,14 @@ pub struct Options {
     pub json: bool,
     pub keep_going: bool,
     pub no_history: bool,
+    /// `--export`: format and path, in the order given.
+    pub exports: Vec<(String, String)>,
+    /// `--against`: the kept run of `check`.
+    pub against: Option<String>,
+    /// `--tolerance`, as given.
+    pub tolerance: Option<String>,
+    /// `--update`: keep this run as the base.
+    pub update: bool,
 }
 
 /// One option. With `value` it takes one, as `--name VALUE` or `--name=VALUE`.
@@ -60,6 +70,33 @@ static ENTRIES: &[Entry] = &[
         apply: |options, _| options.keep_going = true,
     },
     Entry {
+        name: "--export",
+        value: Some("FORMAT=PATH"),
+        help: "at the end, as %export FORMAT PATH; may stand several times",
+        apply: |options, text| {
+            let (format, path) = text.split_once('=').unwrap_or((&text, ""));
+            options.exports.push((format.to_string(), path.to_string()));
+        },
+    },
+    Entry {
+        name: "--against",
+        value: Some("BASE"),
+        help: "for check: the kept run, of --update or of run --json",
+        apply: |options, text| options.against = Some(text),
+    },
+    Entry {
+        name: "--tolerance",
+        value: Some("1%|4MiB"),
+        help: "for check: how much more is no regression (nothing)",
+        apply: |options, text| options.tolerance = Some(text),
+    },
+    Entry {
+        name: "--update",
+        value: None,
+        help: "for check: keep this run as the base",
+        apply: |options, _| options.update = true,
+    },
+    Entry {
         name: "--no-history",
         value: None,
         help: "neither read nor write the history file",
@@ -80,7 +117,7 @@ static ENTRIES: &[Entry] = &[
 ];
 
 /// Words that take files.
-const COMMANDS: [&str; 2] = ["run", "why"];
+const COMMANDS: [&str; 3] = ["run", "why", "check"];
 
 /// Short spellings.
 const SHORT: [(&str, &str); 3] = [("-h", "--help"), ("-V", "--version"), ("-m", "--mode")];
@@ -106,26 +143,62 @@ pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Options, Str
             return Err(not_a_command(&argument));
         }
     }
-    let asked = matches!(options.task, Task::Help | Task::Version);
-    match files {
-        Some(_) if asked => {}
-        Some(files) if files.is_empty() && command == "why" => {
-            return Err("why needs a FILE: a log, a dump, a memory profile, or -".into());
+    if !matches!(options.task, Task::Help | Task::Version) {
+        if let Some(files) = files {
+            options.task = task_of(command, files, &options.task)?;
         }
-        Some(files) if files.is_empty() => {
-            return Err("run needs a FILE: a .rs in percent format, a .ipynb, or -".into());
-        }
-        Some(_) if options.task != Task::Interactive && command == "why" => {
-            return Err("-c runs a cell and why reads files; give one".into());
-        }
-        Some(_) if options.task != Task::Interactive => {
-            return Err("-c and run are two ways to say what to run; give one".into());
-        }
-        Some(files) if command == "why" => options.task = Task::Why(files),
-        Some(files) => options.task = Task::Files(files),
-        None => {}
+        belongs_together(&options)?;
     }
     Ok(options)
+}
+
+/// What a word and its files ask for.
+fn task_of(command: &str, mut files: Vec<String>, so_far: &Task) -> Result<Task, String> {
+    if files.is_empty() {
+        return Err(match command {
+            "why" => "why needs a FILE: a log, a dump, a memory profile, or -".into(),
+            _ => format!("{command} needs a FILE: a .rs in percent format, a .ipynb, or -"),
+        });
+    }
+    if *so_far != Task::Interactive {
+        return Err(match command {
+            "run" => "-c and run are two ways to say what to run; give one".into(),
+            _ => format!("-c runs a cell and {command} reads files; give one"),
+        });
+    }
+    match command {
+        "why" => Ok(Task::Why(files)),
+        "check" if files.len() > 1 => {
+            Err(format!("check compares one FILE with its base, and {} were given", files.len()))
+        }
+        "check" => Ok(Task::Check(files.remove(0))),
+        _ => Ok(Task::Files(files)),
+    }
+}
+
+/// Options that say nothing to the task are refused, since they would be ignored.
+fn belongs_together(options: &Options) -> Result<(), String> {
+    for (format, path) in &options.exports {
+        vramlab_session::export_format(format).map_err(|why| format!("--export: {why}"))?;
+        if path.is_empty() {
+            return Err(format!("--export {format} needs a file: --export {format}=PATH"));
+        }
+    }
+    match &options.task {
+        Task::Check(_) if options.against.is_none() => {
+            return Err("check needs a kept run: --against base.json (--update makes it)".into());
+        }
+        Task::Check(_) => {}
+        _ if options.against.is_some() || options.tolerance.is_some() || options.update => {
+            return Err("--against, --tolerance and --update go with check".into());
+        }
+        _ => {}
+    }
+    let runs_cells = !matches!(options.task, Task::Why(_) | Task::Check(_));
+    if !options.exports.is_empty() && !runs_cells {
+        return Err("--export goes with run, -c, or cells from standard input".into());
+    }
+    Ok(())
 }
 
 fn apply(
@@ -182,7 +255,7 @@ fn not_a_command(word: &str) -> String {
         true => format!("to run a file write: vramlab run {word}"),
         false => match vramlab_session::nearest(word, COMMANDS) {
             Some(near) => format!("no command `{word}`; did you mean `{near}`?"),
-            None => format!("no command `{word}`; there are run and why, --help says more"),
+            None => format!("no command `{word}`; there are run, why and check; --help says more"),
         },
     }
 }
@@ -194,7 +267,8 @@ pub fn help() -> String {
          vramlab [OPTIONS]                 cells from the terminal, or from standard input\n\
          vramlab [OPTIONS] -c CELL         one cell\n\
          vramlab [OPTIONS] run FILE…       a .rs file in percent format (// %%), an .ipynb, or -\n\
-         vramlab [--json] why FILE…        what an out-of-memory text from elsewhere says, or -\n\n",
+         vramlab [--json] why FILE…        what an out-of-memory text from elsewhere says, or -\n\
+         vramlab check FILE --against BASE peaks and pools of each cell against a kept run\n\n",
     );
     let settings = SETTINGS.iter().map(|s| (s.option, s.value, s.help));
     let own = ENTRIES.iter().map(|e| (e.name, e.value.unwrap_or(""), e.help));
@@ -205,8 +279,8 @@ pub fn help() -> String {
     text.push_str(
         "\nVRAMLAB_DEVICE, VRAMLAB_CAPACITY, VRAMLAB_MODE and VRAMLAB_WATCH say the same; JAX's\n\
          XLA_PYTHON_CLIENT_PREALLOCATE, XLA_CLIENT_MEM_FRACTION and XLA_PYTHON_CLIENT_ALLOCATOR are\n\
-         read too. NO_COLOR turns colours off. The exit status is 1 if a cell failed, 2 for a wrong\n\
-         command line.\n",
+         read too. NO_COLOR turns colours off. The exit status is 1 if a cell failed or a figure grew, 2\n\
+         for a wrong command line.\n",
     );
     text
 }
@@ -227,6 +301,11 @@ mod tests {
         assert_eq!(options.config.capacity.as_deref(), Some("1GiB"));
         let options = of(&["--mode", "ondemand gc=on", "-c", "1 + 1"]).unwrap();
         assert_eq!(options.task, Task::Cell("1 + 1".into()));
+        let options = of(&["run", "a.rs", "--export=viz=a=b.pickle", "--export", "csv=c"]).unwrap();
+        let exports = [("viz", "a=b.pickle"), ("csv", "c")];
+        assert_eq!(options.exports, exports.map(|(f, p)| (f.to_string(), p.to_string())));
+        let options = of(&["check", "a.rs", "--against", "b.json", "--tolerance", "1%"]).unwrap();
+        assert_eq!(options.task, Task::Check("a.rs".into()));
     }
 
     #[test]
@@ -238,6 +317,12 @@ mod tests {
         assert!(of(&["a.rs"]).unwrap_err().contains("vramlab run a.rs"));
         assert!(of(&["run"]).unwrap_err().contains("FILE"));
         assert!(of(&["-c", "1", "run", "x"]).is_err());
+        assert!(of(&["check", "a.rs"]).unwrap_err().contains("--against"));
+        assert!(of(&["check", "a.rs", "b.rs", "--against", "x"]).unwrap_err().contains("one FILE"));
+        assert!(of(&["run", "a.rs", "--update"]).unwrap_err().contains("go with check"));
+        assert!(of(&["run", "a.rs", "--export", "pprofe=x"]).unwrap_err().contains("`pprof`"));
+        assert!(of(&["run", "a.rs", "--export", "viz"]).unwrap_err().contains("viz=PATH"));
+        assert!(of(&["why", "a", "--export", "viz=x"]).unwrap_err().contains("goes with run"));
     }
 
     #[test]

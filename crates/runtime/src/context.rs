@@ -189,6 +189,11 @@ impl Context {
         self.lock().buffers.get(buffer).map(|claim| claim.ty.clone())
     }
 
+    /// Nanoseconds on the ledger's clock.
+    pub fn clock_ns(&self) -> u64 {
+        self.clock.now()
+    }
+
     /// Adds an event of the session's own to the ledger.
     pub fn record(&self, kind: EventKind, name: &str, bytes: u64) {
         let now_ns = self.clock.now();

@@ -85,6 +85,11 @@ fn command(session: &Session, code: &str, from: usize, end: usize) -> Completion
         Completing::Variables => found(start, end, variables(session), typed),
         Completing::Code => code_at(session, code, end),
         Completing::Files => found(start, end, files(typed), typed),
+        Completing::Exports => match words.len() {
+            0 => found(start, end, export_formats(), typed),
+            1 if !typed.is_empty() => found(start, end, export_formats(), typed),
+            _ => found(start, end, files(typed), typed),
+        },
         Completing::Environment => {
             let jax = JAX_VARIABLES.map(|name| (format!("{name}="), "acts at once".to_string()));
             let set = session.env.iter().map(|(name, value)| (name.clone(), value.clone()));
@@ -102,6 +107,10 @@ fn command(session: &Session, code: &str, from: usize, end: usize) -> Completion
 
 fn command_names() -> impl Iterator<Item = (String, String)> {
     commands::all().map(|command| (command.name.to_string(), command.help.to_string()))
+}
+
+fn export_formats() -> impl Iterator<Item = (String, String)> {
+    vramlab_export::FORMATS.iter().map(|format| (format.name.to_string(), format.help.to_string()))
 }
 
 /// Entries of a folder that begin with what was typed; folders end in a slash.

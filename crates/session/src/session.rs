@@ -526,6 +526,15 @@ impl Session {
         self.last_cell + 1
     }
 
+    /// Writes the device's memory and its events into a file, for another tool; says what was written.
+    ///
+    /// # Errors
+    /// An unknown format, with the valid ones; a file that cannot be written.
+    pub fn export(&self, format: &str, path: &str) -> Result<String, String> {
+        let format = vramlab_export::find(format)?;
+        crate::export::to_file(&self.context, format, path, &self.interrupt)
+    }
+
     /// The greeting: version, device, mode, and what the environment asked for.
     pub fn banner(&self) -> String {
         let version = env!("CARGO_PKG_VERSION").rsplit_once('.').map_or("", |(short, _)| short);

@@ -49,6 +49,34 @@ pub enum EventKind {
     CacheEvict,
 }
 
+impl EventKind {
+    /// The kind in one word, as files and tables write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            EventKind::Alloc => "alloc",
+            EventKind::Free => "free",
+            EventKind::RegionGrow => "region_grow",
+            EventKind::RegionRelease => "region_release",
+            EventKind::Map => "map",
+            EventKind::Unmap => "unmap",
+            EventKind::DriverRefusal => "driver_refusal",
+            EventKind::ModeSwitch => "mode_switch",
+            EventKind::Oom => "oom",
+            EventKind::Reclaim => "reclaim",
+            EventKind::BackOff => "back_off",
+            EventKind::CellBegin => "cell_begin",
+            EventKind::CellEnd => "cell_end",
+            EventKind::ScopeBegin => "scope_begin",
+            EventKind::ScopeEnd => "scope_end",
+            EventKind::OwnerChange => "owner_change",
+            EventKind::Migrate => "migrate",
+            EventKind::Compile => "compile",
+            EventKind::CacheInsert => "cache_insert",
+            EventKind::CacheEvict => "cache_evict",
+        }
+    }
+}
+
 /// How many kinds of event there are.
 pub const EVENT_KINDS: usize = EventKind::CacheEvict as usize + 1;
 

@@ -3,6 +3,7 @@
 mod allocation;
 mod caching;
 mod environment;
+mod export;
 mod files;
 mod general;
 mod names;
@@ -66,6 +67,8 @@ pub enum Completing {
     Code,
     Commands,
     Files,
+    /// A format, then a file.
+    Exports,
     /// Environment names.
     Environment,
     /// What `%expect` measures.
@@ -146,6 +149,7 @@ pub static COMMANDS: &[&[Command]] = &[
     timing::COMMANDS,
     names::COMMANDS,
     files::COMMANDS,
+    export::COMMANDS,
     environment::COMMANDS,
     general::COMMANDS,
 ];
