@@ -1,7 +1,7 @@
 //! The table of formats.
 
 use crate::recording::Recording;
-use crate::{csv, perfetto, pprof, viz};
+use crate::{csv, perfetto, pprof, trace, viz};
 use std::io::{self, Write};
 use vramlab_memory::nearest;
 
@@ -18,7 +18,7 @@ pub struct Format {
 }
 
 /// Every format, in the order in which they are listed.
-pub static FORMATS: [Format; 4] = [
+pub static FORMATS: [Format; 5] = [
     Format {
         name: "pprof",
         help: "what is held now, by owner and cell, as JAX's device_memory_profile (opens in pprof)",
@@ -42,6 +42,12 @@ pub static FORMATS: [Format; 4] = [
         help: "one row an event, with running totals, for a table or a data frame",
         ending: ".csv",
         write: csv::write,
+    },
+    Format {
+        name: "trace",
+        help: "every kept event as vramlab's own trace, for vramlab replay",
+        ending: ".trace",
+        write: trace::write,
     },
 ];
 

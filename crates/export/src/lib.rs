@@ -17,6 +17,7 @@ mod pickle;
 mod pprof;
 mod protobuf;
 mod recording;
+mod trace;
 mod viz;
 
 pub use format::{FORMATS, Format, find};

@@ -9,7 +9,7 @@ use vramlab_export::{FORMATS, find};
 pub static COMMANDS: &[Command] = &[Command {
     name: "export",
     arguments: "FORMAT FILE",
-    help: "Writes the memory and its events for another tool: pprof, viz (PyTorch), perfetto, csv.",
+    help: "Writes the memory and its events for another tool: pprof, viz (PyTorch), perfetto, csv, trace.",
     example: "%export perfetto session.json",
     complete: Completing::Exports,
     check: Some(|arguments| parse(arguments).map(|_| ())),
