@@ -246,7 +246,7 @@ impl Dump {
             // Nobody asks for more than his chunk.
             let above = if *bin == last { u64::MAX } else { bin * 2 };
             let held = self.used.iter().filter(|used| (*bin..above).contains(*used));
-            let most = if complete { held.fold(0, |sum, size| sum + size) } else { u64::MAX };
+            let most = if complete { held.copied().fold(0, u64::saturating_add) } else { u64::MAX };
             roundest(*printed, most)
         });
         ours.reduce(|a, b| a + b).filter(|_| whole)
