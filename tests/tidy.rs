@@ -12,20 +12,20 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("diagnosis", &["memory"]),
     ("picture", &["memory"]),
     ("export", &["memory"]),
+    ("traces", &["memory", "picture"]),
     ("ops", &["ir"]),
     ("compiler", &["ir"]),
     ("device", &["ir", "memory"]),
     ("runtime", &["ir", "ops", "compiler", "device", "memory"]),
-    ("transform", &["ir", "ops"]),
-    ("array", &["ir", "ops", "transform"]),
+    ("array", &["ir", "ops"]),
     ("cells", &["array"]),
-    ("session", &["cells", "array", "runtime", "memory", "diagnosis", "picture", "export"]),
+    ("session", &["cells", "array", "runtime", "memory", "diagnosis", "picture", "export", "traces"]),
     ("repl", &["session"]),
     ("kernel", &["session"]),
 ];
 
 /// Crates that must build without a registry: the prelude of compiled cells, and the pure heaps.
-const STD_ONLY: [&str; 7] = ["ir", "ops", "array", "memory", "compiler", "picture", "transform"];
+const STD_ONLY: [&str; 6] = ["ir", "ops", "array", "memory", "compiler", "picture"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ stands in the root").to_path_buf()

@@ -2,8 +2,8 @@
 //! back.
 //!
 //! Place in the flow: command line → [`options`] → a session → the prompt ([`terminal`]) or a batch
-//! of cells ([`batch`]) → events → [`face`] or [`json`]. `check` holds a batch against a kept run; `why` reads
-//! files and needs no session.
+//! of cells ([`batch`]) → events → [`face`] or [`json`]. `check` holds a batch against a kept run; `why`,
+//! `replay` and `view` read files and need no session.
 
 mod batch;
 mod check;
@@ -12,6 +12,7 @@ mod face;
 mod json;
 mod options;
 mod paint;
+mod recordings;
 mod signals;
 mod source;
 mod terminal;
@@ -43,6 +44,8 @@ fn run() -> Result<ExitCode, String> {
         Task::Version => print(concat!("vramlab ", env!("CARGO_PKG_VERSION"), "\n")),
         Task::Why(files) => Ok(why::run(files, options.json)),
         Task::Check(file) => check::run(file, &options),
+        Task::Replay(files) => recordings::replay(files, &options),
+        Task::View(files) => recordings::view(files, &options),
         Task::Interactive if !options.exports.is_empty() && std::io::stdin().is_terminal() => {
             Err("--export goes with run or -c; at the prompt write %export FORMAT FILE".into())
         }

@@ -17,6 +17,10 @@ pub enum Task {
     Why(Vec<String>),
     /// `check FILE --against BASE`.
     Check(String),
+    /// `replay TRACE…`.
+    Replay(Vec<String>),
+    /// `view SNAPSHOT…`.
+    View(Vec<String>),
     Help,
     Version,
 }
@@ -36,6 +40,10 @@ pub struct Options {
     pub tolerance: Option<String>,
     /// `--update`: keep this run as the base.
     pub update: bool,
+    /// `--html`: where `view` writes its page.
+    pub html: Option<String>,
+    /// `--exact`: `replay` searches the smallest device to the MiB.
+    pub exact: bool,
 }
 
 /// One option. With `value` it takes one, as `--name VALUE` or `--name=VALUE`.
@@ -97,6 +105,18 @@ static ENTRIES: &[Entry] = &[
         apply: |options, _| options.update = true,
     },
     Entry {
+        name: "--html",
+        value: Some("PAGE"),
+        help: "for view: a page with timeline, map and owners, in one file",
+        apply: |options, text| options.html = Some(text),
+    },
+    Entry {
+        name: "--exact",
+        value: None,
+        help: "for replay: search the smallest device to the MiB, however long the trace",
+        apply: |options, _| options.exact = true,
+    },
+    Entry {
         name: "--no-history",
         value: None,
         help: "neither read nor write the history file",
@@ -117,7 +137,7 @@ static ENTRIES: &[Entry] = &[
 ];
 
 /// Words that take files.
-const COMMANDS: [&str; 3] = ["run", "why", "check"];
+const COMMANDS: [&str; 5] = ["run", "why", "check", "replay", "view"];
 
 /// Short spellings.
 const SHORT: [(&str, &str); 3] = [("-h", "--help"), ("-V", "--version"), ("-m", "--mode")];
@@ -157,6 +177,9 @@ fn task_of(command: &str, mut files: Vec<String>, so_far: &Task) -> Result<Task,
     if files.is_empty() {
         return Err(match command {
             "why" => "why needs a FILE: a log, a dump, a memory profile, or -".into(),
+            "replay" | "view" => format!(
+                "{command} needs a FILE: a vramlab trace, a PyTorch memory snapshot or an RMM log"
+            ),
             _ => format!("{command} needs a FILE: a .rs in percent format, a .ipynb, or -"),
         });
     }
@@ -172,6 +195,8 @@ fn task_of(command: &str, mut files: Vec<String>, so_far: &Task) -> Result<Task,
             Err(format!("check compares one FILE with its base, and {} were given", files.len()))
         }
         "check" => Ok(Task::Check(files.remove(0))),
+        "replay" => Ok(Task::Replay(files)),
+        "view" => Ok(Task::View(files)),
         _ => Ok(Task::Files(files)),
     }
 }
@@ -194,7 +219,14 @@ fn belongs_together(options: &Options) -> Result<(), String> {
         }
         _ => {}
     }
-    let runs_cells = !matches!(options.task, Task::Why(_) | Task::Check(_));
+    if options.html.is_some() && !matches!(options.task, Task::View(_)) {
+        return Err("--html goes with view".into());
+    }
+    if options.exact && !matches!(options.task, Task::Replay(_)) {
+        return Err("--exact goes with replay".into());
+    }
+    let reads_files = matches!(options.task, Task::Why(_) | Task::Replay(_) | Task::View(_));
+    let runs_cells = !reads_files && !matches!(options.task, Task::Check(_));
     if !options.exports.is_empty() && !runs_cells {
         return Err("--export goes with run, -c, or cells from standard input".into());
     }
@@ -255,7 +287,10 @@ fn not_a_command(word: &str) -> String {
         true => format!("to run a file write: vramlab run {word}"),
         false => match vramlab_session::nearest(word, COMMANDS) {
             Some(near) => format!("no command `{word}`; did you mean `{near}`?"),
-            None => format!("no command `{word}`; there are run, why and check; --help says more"),
+            None => {
+                let commands = COMMANDS.join(", ");
+                format!("no command `{word}`; there are {commands}; --help says more")
+            }
         },
     }
 }
@@ -268,6 +303,10 @@ pub fn help() -> String {
          vramlab [OPTIONS] -c CELL         one cell\n\
          vramlab [OPTIONS] run FILE…       a .rs file in percent format (// %%), an .ipynb, or -\n\
          vramlab [--json] why FILE…        what an out-of-memory text from elsewhere says, or -\n\
+         vramlab [--mode=A,B…|all] [--capacity SIZE] [--json] replay TRACE…\n\
+        \x20                                 a recording through other modes: does it pass, peak, pool, smallest device\n\
+         vramlab [--json] [--html PAGE] view TRACE…\n\
+        \x20                                 what is in a recording: peak, owners, holes\n\
          vramlab check FILE --against BASE peaks and pools of each cell against a kept run\n\n",
     );
     let settings = SETTINGS.iter().map(|s| (s.option, s.value, s.help));

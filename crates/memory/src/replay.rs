@@ -185,6 +185,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// The most granted bytes at once.
     pub peak_in_use: u64,
+    /// Fragmentation at that moment.
+    pub fragmentation_at_peak: f64,
     /// The most requested bytes at once.
     pub peak_requested: u64,
     /// The most bytes held from the driver at once.
@@ -205,6 +207,87 @@ impl Outcome {
     /// Whether every request was answered.
     pub fn passes(&self) -> bool {
         self.failure.is_none()
+    }
+}
+
+/// A size of device on which a trace passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Smallest {
+    /// The size in bytes.
+    pub bytes: u64,
+    /// Whether the next smaller one fails, by a run. Otherwise the search ended before that.
+    pub exact: bool,
+}
+
+/// What a search for the smallest device begins with and may cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// The most bytes that are wanted at once.
+    pub peak_requested: u64,
+    /// Sizes are multiples of this.
+    pub granule: u64,
+    /// The largest size to try.
+    pub most: u64,
+    /// A size that is known to pass.
+    pub known: Option<u64>,
+    /// How many runs it may take.
+    pub runs: u32,
+}
+
+impl Search {
+    /// Looks for the smallest device of a mode that `passes`, which runs the trace on a device of so many bytes.
+    ///
+    /// The least conceivable size is tried first: modes without holes pass there. Then larger ones in growing steps,
+    /// or the size that is known; then halves between what failed last and what passed. A search that runs out of
+    /// runs gives what passed, and says that it may not be the smallest.
+    pub fn smallest(
+        self,
+        mode: &ModeSpec,
+        mut passes: impl FnMut(u64) -> bool,
+    ) -> Option<Smallest> {
+        let least = (self.peak_requested as f64 / mode.fraction().unwrap_or(1.0)) as u64;
+        let least = least.div_ceil(self.granule).max(1);
+        let most = self.most / self.granule;
+        let mut runs = self.runs;
+        let mut try_one = |granules: u64| {
+            let left = runs.checked_sub(1)?;
+            runs = left;
+            Some(passes(granules * self.granule))
+        };
+        let known = self.known.map(|bytes| bytes.div_ceil(self.granule));
+        let size = |granules: u64, exact| Some(Smallest { bytes: granules * self.granule, exact });
+        if known.is_some_and(|known| known <= least) {
+            return size(known.unwrap_or(least), true);
+        }
+        let mut fails = least;
+        let mut passing = known;
+        match try_one(least) {
+            Some(true) => return size(least, true),
+            Some(false) => {}
+            None => return size(known?, false),
+        }
+        let mut step = (least / 64).max(1);
+        while passing.is_none() {
+            let next = fails.saturating_add(step).min(most);
+            if next <= fails {
+                return None;
+            }
+            match try_one(next)? {
+                true => passing = Some(next),
+                false => fails = next,
+            }
+            step = step.saturating_mul(2);
+        }
+        let mut passing = passing?;
+        while passing - fails > 1 {
+            let middle = fails + (passing - fails) / 2;
+            match try_one(middle) {
+                Some(true) => passing = middle,
+                Some(false) => fails = middle,
+                None => return size(passing, false),
+            }
+        }
+        size(passing, true)
     }
 }
 
@@ -236,9 +319,19 @@ pub struct Replay {
     driver: Fake,
     resource: Box<dyn MemoryResource>,
     live: HashMap<u64, Block, BuildHasherDefault<NameHasher>>,
+    in_use: u64,
+    peak: Peak,
     failure: Option<Failure>,
     steps: u64,
     strays: u64,
+}
+
+/// The most that was in use. Its fragmentation is read off when it is left, since a climb passes many peaks.
+#[derive(Default)]
+struct Peak {
+    in_use: u64,
+    fragmentation: f64,
+    is_now: bool,
 }
 
 impl Replay {
@@ -252,21 +345,28 @@ impl Replay {
             device,
             driver,
             live: HashMap::default(),
+            in_use: 0,
+            peak: Peak::default(),
             failure: None,
             steps: 0,
             strays: 0,
         }
     }
 
-    /// Runs one step; after a failure nothing runs any more. Says whether it still runs.
+    /// Runs one step on the default stream; after a failure nothing runs any more. Says whether it still runs.
     pub fn step(&mut self, step: Step) -> bool {
+        self.step_on(step, Stream(0))
+    }
+
+    /// Runs one step on a stream; after a failure nothing runs any more. Says whether it still runs.
+    pub fn step_on(&mut self, step: Step, stream: Stream) -> bool {
         if self.failure.is_some() {
             return false;
         }
         match step {
-            Step::Alloc { id, bytes } => self.alloc(id, bytes),
+            Step::Alloc { id, bytes } => self.alloc(id, bytes, stream),
             Step::Free { id } => match self.live.remove(&id) {
-                Some(block) => self.resource.deallocate(block, Stream(0), &mut self.driver),
+                Some(block) => self.free(block, stream),
                 None => self.strays += 1,
             },
         }
@@ -274,13 +374,18 @@ impl Replay {
         self.failure.is_none()
     }
 
-    fn alloc(&mut self, id: u64, bytes: u64) {
-        match self.resource.allocate(bytes, Stream(0), &mut self.driver) {
+    fn alloc(&mut self, id: u64, bytes: u64, stream: Stream) {
+        match self.resource.allocate(bytes, stream, &mut self.driver) {
             Ok(block) => {
+                self.in_use += block.granted();
+                if self.in_use > self.peak.in_use {
+                    self.peak.in_use = self.in_use;
+                    self.peak.is_now = true;
+                }
                 // A name that is used twice: the first block is out of reach and goes.
                 if let Some(lost) = self.live.insert(id, block) {
                     self.strays += 1;
-                    self.resource.deallocate(lost, Stream(0), &mut self.driver);
+                    self.free(lost, stream);
                 }
             }
             Err(error) => {
@@ -288,6 +393,15 @@ impl Replay {
                 self.failure = Some(Failure { step: self.steps, asked: bytes, verdict, error });
             }
         }
+    }
+
+    fn free(&mut self, block: Block, stream: Stream) {
+        if self.peak.is_now {
+            self.peak.fragmentation = self.resource.stats().fragmentation();
+            self.peak.is_now = false;
+        }
+        self.in_use -= block.granted();
+        self.resource.deallocate(block, stream, &mut self.driver);
     }
 
     /// The figures so far.
@@ -298,6 +412,10 @@ impl Replay {
             device: self.device,
             failure: self.failure.clone(),
             peak_in_use: stats.peak_bytes_in_use,
+            fragmentation_at_peak: match self.peak.is_now {
+                true => stats.fragmentation(),
+                false => self.peak.fragmentation,
+            },
             peak_requested: stats.peak_requested_bytes,
             peak_pool: stats.peak_pool_bytes,
             pool: stats.pool_bytes,

@@ -38,4 +38,6 @@ pub use interrupt::Interrupt;
 pub use session::{Input, Past, Session};
 pub use sink::Sink;
 pub use vramlab_export::find as export_format;
-pub use vramlab_memory::{nearest, parse_bytes};
+pub use vramlab_memory::modes::parse_capacity;
+pub use vramlab_memory::{ModeSpec, nearest, parse_bytes};
+pub use vramlab_traces as traces;
