@@ -17,7 +17,8 @@ const EDGES: [(&str, &[&str]); 15] = [
     ("compiler", &["ir"]),
     ("device", &["ir", "memory"]),
     ("runtime", &["ir", "ops", "compiler", "device", "memory"]),
-    ("array", &["ir", "ops"]),
+    ("transform", &["ir", "ops"]),
+    ("array", &["ir", "ops", "transform"]),
     ("cells", &["array"]),
     ("session", &["cells", "array", "runtime", "memory", "diagnosis", "picture", "export", "traces"]),
     ("repl", &["session"]),
@@ -25,7 +26,7 @@ const EDGES: [(&str, &[&str]); 15] = [
 ];
 
 /// Crates that must build without a registry: the prelude of compiled cells, and the pure heaps.
-const STD_ONLY: [&str; 6] = ["ir", "ops", "array", "memory", "compiler", "picture"];
+const STD_ONLY: [&str; 7] = ["ir", "ops", "array", "memory", "compiler", "picture", "transform"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ stands in the root").to_path_buf()

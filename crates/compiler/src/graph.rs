@@ -225,7 +225,7 @@ impl Graph {
             }
             Lowering::DynamicUpdateSlice => self.push(Kind::Update, inputs, ty, op),
             Lowering::Dot(axes) => self.dot(&axes, inputs[0], inputs[1], ty, op),
-            Lowering::Identity => self.push(Kind::Barrier, inputs, ty, op),
+            Lowering::Identity | Lowering::Barrier => self.push(Kind::Barrier, inputs, ty, op),
             _ => unreachable!("calls are inlined before they are lowered"),
         }
     }

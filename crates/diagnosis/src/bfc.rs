@@ -4,7 +4,7 @@
 //! block is read from the chunks; the limit has two decimals while "rounded to" is exact; the waste inside chunks stands
 //! only in the bins, as "client-requested".
 
-use crate::clean::Text;
+use crate::clean::{Record, Text};
 use crate::quantity::{Units, digits, number};
 use crate::{Certainty, Diagnosis, Kind, Name, Owner, Quantity, Verdict, jax, show};
 use vramlab_memory::Verdict as Live;
@@ -19,6 +19,8 @@ struct Dump {
     tensor: Option<(u64, String)>,
     op: Option<String>,
     regions: Vec<Region>,
+    /// Sizes of the chunks in use.
+    used: Vec<u64>,
     /// Chunks before the first region line of a text that was cut.
     stray: bool,
     /// Bin size and what the clients asked for in it.
@@ -64,41 +66,71 @@ pub(crate) fn read(text: &Text) -> Option<Diagnosis> {
     Some(first)
 }
 
+/// How lines of a dump begin that have no mark of the logger.
+static STARTS: &[&str] = &[
+    "Limit:",
+    "InUse:",
+    "MaxInUse:",
+    "NumAllocs:",
+    "MaxAllocSize:",
+    "Reserved:",
+    "PeakReserved:",
+    "LargestFreeBlock:",
+    "Stats:",
+    "Bin (",
+    "Bin for ",
+    "Next region of size",
+    "InUse at",
+    "Chunk at",
+    "Free  at",
+    "Free at",
+    "Sum Total of",
+    "Total size in pool",
+    "total_region_allocated",
+    "Allocator (",
+    "If the cause is memory fragmentation",
+    "Current allocation summary",
+    "Traceback",
+];
+
 /// One dump for each request that failed; a text without a request is one dump.
 fn dumps(text: &Text) -> Vec<Dump> {
     let mut dumps = vec![Dump::default()];
     let mut asked_once = false;
     // The first line may have lost its beginning: `InUse:` would be what is left of `MaxInUse:`.
     let first = text.plain.lines().next().unwrap_or("").trim_start();
-    for line in text.whole_figures().skip(usize::from(first.starts_with("InUse:"))) {
-        if let Some((_, rest)) = line.split_once("ran out of memory trying to allocate ") {
+    let lost = usize::from(first.starts_with("InUse:"));
+    for record in text.records(STARTS).iter().skip(lost) {
+        if record.squeezed.contains(REQUEST) {
             if asked_once || dumps.last().is_some_and(|d| d.limit.is_some()) {
                 dumps.push(Dump::default());
             }
             asked_once = true;
             if let Some(dump) = dumps.last_mut() {
-                dump.request(line, rest);
+                dump.request(record);
             }
         } else if let Some(dump) = dumps.last_mut() {
-            dump.line(line);
+            dump.record(record);
         }
     }
     dumps.retain(Dump::says_something);
     dumps
 }
 
-/// The figure behind `label`.
-fn behind(line: &str, label: &str) -> Option<Quantity> {
-    let (_, rest) = line.split_once(label)?;
-    Quantity::or_bytes(rest.trim_start())
+/// What the request says, squeezed.
+const REQUEST: &str = "ranoutofmemorytryingtoallocate";
+
+/// What stands behind `label` where no other name ends with it: `InUse:` is no part of `MaxInUse:`.
+fn rest<'a>(squeezed: &'a str, label: &str) -> Option<&'a str> {
+    squeezed.match_indices(label).find_map(|(at, _)| {
+        let own = !squeezed[..at].ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+        own.then(|| &squeezed[at + label.len()..])
+    })
 }
 
-/// The number behind `label`.
-fn count(line: &str, label: &str) -> Option<u64> {
-    let (_, rest) = line.split_once(label)?;
-    let rest = rest.trim_start();
-    // A number at the very end of a text that was cut may have lost digits; the callers check sums.
-    number(rest)
+/// The figure behind `label`.
+fn behind(squeezed: &str, label: &str) -> Option<Quantity> {
+    Quantity::or_bytes(rest(squeezed, label)?)
 }
 
 impl Dump {
@@ -112,42 +144,45 @@ impl Dump {
             || !self.bins.is_empty()
     }
 
-    fn request(&mut self, line: &str, rest: &str) {
-        self.printed = Quantity::at_start(rest, Units::Any).and_then(|(figure, _)| figure);
-        self.asked = rest.split_once("(rounded to ").and_then(|(_, n)| {
+    fn request(&mut self, record: &Record) {
+        let asked = record.squeezed.split_once(REQUEST).map_or("", |(_, rest)| rest);
+        self.printed = Quantity::at_start(asked, Units::Any).and_then(|(figure, _)| figure);
+        self.asked = asked.split_once("(roundedto").and_then(|(_, n)| {
             n[digits(n)..].starts_with(')').then(|| number(n).map(Quantity::exact))?
         });
-        self.allocator = between(line, "Allocator (", ")").map(String::from);
-        self.op = line.split_once("requested by op ").map(|(_, op)| op.trim().to_string());
+        self.allocator = between(&record.plain, "Allocator (", ")").map(String::from);
+        let op = record.plain.split_once("requested by op ").map(|(_, op)| op);
+        self.op = op.and_then(|op| op.split_whitespace().next()).map(String::from);
     }
 
-    fn line(&mut self, line: &str) {
-        if let Some(size) = count(line, "Next region of size ") {
-            self.regions.push(Region { size, ..Region::default() });
-        } else if let Some(size) = chunk(line, "InUse at ") {
+    fn record(&mut self, record: &Record) {
+        let line = record.squeezed.as_str();
+        if let Some((_, size)) = line.split_once("nextregionofsize") {
+            self.regions.extend(number(size).map(|size| Region { size, ..Region::default() }));
+        } else if let Some(size) = chunk(line, "inuseat").or_else(|| chunk(line, "chunkat")) {
             self.chunk(size, true);
-        } else if let Some(size) = chunk(line, "Free  at ").or_else(|| chunk(line, "Free at ")) {
+        } else if let Some(size) = chunk(line, "freeat") {
             self.chunk(size, false);
-        } else if line.contains("client-requested in use in bin") {
+        } else if line.contains("client-requestedinuseinbin") {
             self.bin(line);
-        } else if line.contains("] Bin for ") || line.contains(", Chunk State:") {
+        } else if line.contains("]binfor") || line.contains(",chunkstate:") {
             self.bins_end = true;
-        } else if let Some(sum) = behind(line, "Sum Total of in-use chunks: ") {
-            self.in_use = Some(sum);
-        } else if let Some(pool) = behind(line, "otal size in pool: ") {
-            self.pool = Some(pool);
-            self.limit = self.limit.or_else(|| behind(line, "memory_limit_: "));
-        } else if let Some(pool) = behind(line, "total_region_allocated_bytes_: ") {
-            self.pool = Some(pool);
-            self.limit = self.limit.or_else(|| behind(line, "memory_limit_: "));
-        } else if let Some(rest) = line.trim().strip_prefix("Limit:") {
-            self.limit = Quantity::or_bytes(rest.trim()).or(self.limit);
-        } else if let Some(rest) = line.trim().strip_prefix("InUse:") {
-            self.in_use = Quantity::or_bytes(rest.trim()).or(self.in_use);
-        } else if let Some(rest) = line.trim().strip_prefix("MaxInUse:") {
-            self.peak = Quantity::or_bytes(rest.trim());
+        } else if let Some((_, sum)) = line.split_once("sumtotalofin-usechunks:") {
+            self.in_use = Quantity::or_bytes(sum);
+        } else if let Some((_, pool)) = line
+            .split_once("otalsizeinpool:")
+            .or_else(|| line.split_once("total_region_allocated_bytes_:"))
+        {
+            self.pool = Quantity::or_bytes(pool);
+            self.limit = self.limit.or_else(|| behind(line, "memory_limit_:"));
+        } else if let Some(limit) = behind(line, "limit:") {
+            self.limit = Some(limit);
+        } else if let Some(in_use) = behind(line, "maxinuse:") {
+            self.peak = Some(in_use);
+        } else if let Some(in_use) = behind(line, "inuse:") {
+            self.in_use = Some(in_use);
         } else if self.tensor.is_none() {
-            self.tensor = tensor(line);
+            self.tensor = tensor(&record.plain);
         }
     }
 
@@ -157,6 +192,7 @@ impl Dump {
             return;
         };
         if used {
+            self.used.push(size);
             region.used = region.used.saturating_add(size);
         } else {
             region.free = region.free.saturating_add(size);
@@ -165,10 +201,12 @@ impl Dump {
     }
 
     fn bin(&mut self, line: &str) {
-        let size = between(line, "Bin (", ")").and_then(number);
-        let requested = line.split_once("in use in bin. ").map(|(_, rest)| rest);
-        let requested =
-            requested.and_then(|rest| Quantity::at_start(rest.trim_start(), Units::Any));
+        let size = between(line, "bin(", ")").and_then(number);
+        let requested = line.split_once("inuseinbin.").and_then(|(_, rest)| {
+            // The unit would run on into the next word.
+            Some(rest.split_once("client-requested")?.0)
+        });
+        let requested = requested.and_then(|rest| Quantity::at_start(rest, Units::Any));
         if let (Some(size), Some((Some(requested), _))) = (size, requested) {
             self.bins.push((size, requested));
         }
@@ -200,18 +238,36 @@ impl Dump {
     }
 
     /// What clients asked for in chunks of more than the smallest size: the smallest hold the framework's own scalars.
-    fn requested(&self) -> Option<Quantity> {
+    fn requested(&self, complete: bool) -> Option<Quantity> {
         let doubling = self.bins.windows(2).all(|pair| pair[0].0.checked_mul(2) == Some(pair[1].0));
-        let complete = self.bins_end && doubling && self.bins.first()?.0 == GRANULE;
-        let ours = self.bins.iter().filter(|(size, _)| *size > GRANULE).map(|(_, q)| *q);
-        ours.reduce(|a, b| a + b).filter(|_| complete)
+        let whole = self.bins_end && doubling && self.bins.first()?.0 == GRANULE;
+        let last = self.bins.last()?.0;
+        let ours = self.bins.iter().filter(|(size, _)| *size > GRANULE).map(|(bin, printed)| {
+            // Nobody asks for more than his chunk.
+            let above = if *bin == last { u64::MAX } else { bin * 2 };
+            let held = self.used.iter().filter(|used| (*bin..above).contains(*used));
+            let most = if complete { held.copied().fold(0, u64::saturating_add) } else { u64::MAX };
+            roundest(*printed, most)
+        });
+        ours.reduce(|a, b| a + b).filter(|_| whole)
     }
 }
 
-/// The size in `InUse at 7f1761ffd040 of size 16777216 next …`.
+/// The roundest count up to `most` that is printed as this figure: sizes of arrays are multiples of large powers of two
+/// far more often than not. How far the truth may be from it stays with it.
+fn roundest(printed: Quantity, most: u64) -> Quantity {
+    let low = printed.bytes.saturating_sub(printed.tolerance);
+    let high = printed.bytes.saturating_add(printed.tolerance).min(most).max(low);
+    let fits = |shift: &u32| (high >> shift) << shift >= low;
+    let shift = (0..63).rev().find(fits).unwrap_or(0);
+    let bytes = (high >> shift) << shift;
+    Quantity { bytes, tolerance: (high - bytes).max(bytes - low) }
+}
+
+/// The size in `InUse at 7f1761ffd040 of size 16777216 next …`, squeezed.
 fn chunk(line: &str, label: &str) -> Option<u64> {
     let (_, rest) = line.split_once(label)?;
-    count(rest, " of size ")
+    number(rest.split_once("ofsize")?.1)
 }
 
 fn between<'a>(line: &'a str, open: &str, close: &str) -> Option<&'a str> {
@@ -266,7 +322,7 @@ fn diagnosis(dump: &Dump) -> Diagnosis {
         (Name::Free, free),
         (Name::LargestFree, largest.map(Quantity::exact)),
         (Name::CanStillGrow, dump.limit.zip(pool).map(|(limit, pool)| limit.minus(pool))),
-        (Name::Requested, dump.requested()),
+        (Name::Requested, dump.requested(complete)),
         (Name::PeakInUse, dump.peak),
     ];
     for (name, figure) in figures {
@@ -387,6 +443,13 @@ fn absent(dump: &Dump, complete: bool, d: &mut Diagnosis) {
         d.notes.push("LargestFreeBlock and Reserved print 0B whatever they are".into());
     }
     d.absent = absent.into_iter().map(String::from).collect();
+    if let Some(requested) = d.figures.get(Name::Requested).filter(|q| q.tolerance > 0) {
+        d.notes.push(format!(
+            "what is alive was asked for as {} bytes, give or take {}: the bins print two decimals, and the text cannot tell \
+             the last digits",
+            requested.bytes, requested.tolerance
+        ));
+    }
     if let Some(op) = &dump.op {
         d.notes.push(format!("requested by op {op}"));
     }

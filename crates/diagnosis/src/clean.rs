@@ -40,18 +40,25 @@ fn decoded(bytes: &[u8]) -> Input {
     }
 }
 
-/// What a redirection in PowerShell writes.
+/// What a redirection in PowerShell writes; other programs leave the mark at the start away.
 fn utf16(bytes: &[u8]) -> Option<String> {
-    let little = match bytes {
-        [0xff, 0xfe, ..] => true,
-        [0xfe, 0xff, ..] => false,
+    let zeros = |odd: usize| {
+        let pairs = bytes.chunks_exact(2).take(1 << 12);
+        let zero = pairs.clone().filter(|pair| pair[odd] == 0 && pair[1 - odd] != 0).count();
+        zero > 8 && zero * 10 > pairs.len() * 9
+    };
+    let (little, marked) = match bytes {
+        [0xff, 0xfe, ..] => (true, 2),
+        [0xfe, 0xff, ..] => (false, 2),
+        _ if zeros(1) => (true, 0),
+        _ if zeros(0) => (false, 0),
         _ => return None,
     };
     let unit = |pair: &[u8]| match little {
         true => u16::from_le_bytes([pair[0], pair[1]]),
         false => u16::from_be_bytes([pair[0], pair[1]]),
     };
-    let units: Vec<u16> = bytes[2..].chunks_exact(2).map(unit).collect();
+    let units: Vec<u16> = bytes[marked..].chunks_exact(2).map(unit).collect();
     Some(String::from_utf16_lossy(&units))
 }
 
@@ -82,10 +89,92 @@ impl Text {
         self.plain.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').lines()
     }
 
+    /// The lines of a log as they were written: what a terminal or a mail program broke is joined, what launchers put in
+    /// front is gone. A line that neither a logger nor one of `starts` begins belongs to the one before it.
+    pub fn records(&self, starts: &[&str]) -> Vec<Record> {
+        let mut records: Vec<Record> = Vec::new();
+        let widest = self.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+        let mut full = false;
+        for line in self.whole_figures() {
+            let piece =
+                log_record(line).unwrap_or_else(|| unprefixed(line).trim_end_matches(FRAME));
+            let begins = log_record(line).is_some() || starts.iter().any(|s| piece.starts_with(s));
+            match records.last_mut().filter(|_| !begins && !piece.is_empty()) {
+                Some(record) => record.append(piece, full),
+                None => records.push(Record::new(piece)),
+            }
+            full = line.chars().count() == widest;
+        }
+        records
+    }
+
+    /// Lines without what mail, launchers and loggers put in front.
+    pub fn unprefixed(&self) -> impl Iterator<Item = &str> {
+        self.lines().map(unprefixed)
+    }
+
     /// Does the squeezed text contain one of these (squeezed, lower case)?
     pub fn has(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.squeezed.contains(word))
     }
+}
+
+/// One line of a log, whole again.
+pub struct Record {
+    /// As it was written, but for spaces at the places where it had been broken.
+    pub plain: String,
+    /// Lower case, without white space.
+    pub squeezed: String,
+}
+
+impl Record {
+    fn new(piece: &str) -> Self {
+        Record { plain: piece.into(), squeezed: squeezed_line(piece) }
+    }
+
+    /// Adds what stood in the next line; `full`: the break may stand within a number.
+    fn append(&mut self, piece: &str, full: bool) {
+        if !full {
+            self.plain.push(' ');
+            let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+            // Two numbers do not become one.
+            if digit(self.squeezed.chars().next_back()) && digit(piece.trim_start().chars().next())
+            {
+                self.squeezed.push(' ');
+            }
+        }
+        self.plain.push_str(piece);
+        self.squeezed.push_str(&squeezed_line(piece));
+    }
+}
+
+fn squeezed_line(line: &str) -> String {
+    line.chars().filter(|c| !c.is_whitespace()).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// From the logger's own mark on: `W0000 00:00:1796…`, `I0203 11:20:41.1`, `2026-02-03 11:20:41.123456: W tensorflow/…`.
+fn log_record(line: &str) -> Option<&str> {
+    let bytes = line.as_bytes();
+    let severity = |at: usize| matches!(bytes.get(at), Some(b'I' | b'W' | b'E' | b'F'));
+    let shape = |at: usize, pattern: &str| {
+        pattern.bytes().enumerate().all(|(n, wanted)| match (wanted, bytes.get(at + n)) {
+            (b'0', Some(digit)) => digit.is_ascii_digit(),
+            (wanted, Some(found)) => wanted == *found,
+            (_, None) => false,
+        })
+    };
+    (0..bytes.len().min(160)).filter(|at| line.is_char_boundary(*at)).find_map(|at| {
+        let alone = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        let glog = severity(at) && shape(at + 1, "0000 00:00:");
+        let dated = shape(at, "0000-00-00 00:00:00.") && {
+            let behind = line[at + 20..].trim_start_matches(|c: char| c.is_ascii_digit());
+            let mark = line.len() - behind.len() + 2;
+            behind.starts_with(": ")
+                && severity(mark)
+                && matches!(bytes.get(mark + 1), Some(b' ') | None)
+        };
+        (alone && (glog || dated)).then(|| &line[at..])
+    })
 }
 
 /// Removes ECMA-48 control sequences, operating system commands, and other control characters but tab and newline.
@@ -201,6 +290,10 @@ fn unprefixed(line: &str) -> &str {
         line = without_rank(line);
         line = without_time(line);
         line = without_container(line);
+        line = without_worker(line);
+        line = without_level(line);
+        line = without_journal(line);
+        line = without_json(line);
         if line.len() == before {
             break;
         }
@@ -217,7 +310,14 @@ fn without_group(line: &str) -> &str {
         _ => None,
     };
     match end {
-        Some(at) => line[at + 2..].trim_start_matches([':', ' ']),
+        Some(at) => {
+            let rest = line[at + 2..].trim_start_matches([':', ' ']);
+            let rest = ["<stderr>:", "<stdout>:"]
+                .iter()
+                .find_map(|s| rest.strip_prefix(s))
+                .unwrap_or(rest);
+            rest.strip_prefix("- ").unwrap_or(rest)
+        }
         None => line,
     }
 }
@@ -266,6 +366,56 @@ fn without_container(line: &str) -> &str {
     }
 }
 
+/// `worker-0: `, as launchers over ssh put it.
+fn without_worker(line: &str) -> &str {
+    let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let end = line.len() - line.trim_start_matches(name).len();
+    let numbered = line[..end].ends_with(|c: char| c.is_ascii_digit());
+    match line[end..].strip_prefix(": ") {
+        Some(rest) if numbered && line[..end].contains('-') => rest,
+        _ => line,
+    }
+}
+
+/// `ERROR:root:`, as Python's logging puts it, and `__main__:main:42 - `, as loguru does.
+fn without_level(line: &str) -> &str {
+    let levels = ["CRITICAL:", "ERROR:", "WARNING:", "INFO:", "DEBUG:"];
+    if let Some(rest) = levels.iter().find_map(|level| line.strip_prefix(level)) {
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
+        return rest.trim_start_matches(name).strip_prefix(':').unwrap_or(rest);
+    }
+    match line.split_once(" - ") {
+        Some((place, rest)) if place.matches(':').count() == 2 && !place.contains([' ', '(']) => {
+            rest
+        }
+        _ => line,
+    }
+}
+
+/// `Feb 03 11:20:41 node7 python3[4242]: `, as syslog and the journal put it.
+fn without_journal(line: &str) -> &str {
+    let months =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let Some(rest) = months.iter().find_map(|month| line.strip_prefix(month)) else { return line };
+    let rest = rest.trim_start();
+    let Some((day, rest)) = rest.split_once(' ') else { return line };
+    let Some((time, rest)) = rest.split_once(' ') else { return line };
+    let clock = |c: char| c.is_ascii_digit() || matches!(c, ':' | '.');
+    if day.parse::<u8>().is_err() || !time.contains(':') || !time.chars().all(clock) {
+        return line;
+    }
+    // Host and program; a program without a pid has the colon at its name.
+    match rest.split_once(": ") {
+        Some((who, rest)) if who.len() < 80 && who.split(' ').count() <= 2 => rest,
+        _ => rest,
+    }
+}
+
+/// `{"log":"`, as Docker keeps the lines of a container.
+fn without_json(line: &str) -> &str {
+    line.strip_prefix("{\"log\":\"").unwrap_or(line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -282,6 +432,13 @@ mod tests {
             "3: GPU 0 has a total\n3: capacity of 23.64 GiB of which",
             "trainer-1  | GPU 0 has a total\ntrainer-1  | capacity of 23.64 GiB of which",
             "2026-02-03T11:20:41.1Z stderr F GPU 0 has a total\n2026-02-03T11:20:41.1Z stderr F capacity of 23.64 GiB of which",
+            "Feb 03 11:20:41 node7 python3[42]: GPU 0 has a total\nFeb  3 11:20:41 node7 python3[42]: capacity of 23.64 GiB of which",
+            "[1,0]<stderr>:GPU 0 has a total\n[1,0]<stderr>:capacity of 23.64 GiB of which",
+            "[pod/trainer-0/main] GPU 0 has a total\n[pod/trainer-0/main] capacity of 23.64 GiB of which",
+            "worker-0: GPU 0 has a total\nworker-0: capacity of 23.64 GiB of which",
+            "[2026-02-03 11:20:41,123][__main__][ERROR] - GPU 0 has a total\n[2026-02-03 11:20:41,123][__main__][ERROR] - capacity of 23.64 GiB of which",
+            "ERROR:root:GPU 0 has a total\nERROR:root:capacity of 23.64 GiB of which",
+            "2026-02-03 11:20:41 | ERROR    | __main__:main:42 - GPU 0 has a total capacity of 23.64 GiB of which",
             "(Trainer pid=1) GPU 0 has a total\n(Trainer pid=1) capacity of 23.64 GiB of which",
             "│ GPU 0 has a total   │\n│ capacity of 23.64 GiB of which │",
             r"GPU 0 has a total\ncapacity of \u001b[1m23.64\u001b[0m GiB of which",

@@ -21,6 +21,7 @@ pub mod jax;
 pub mod plan;
 pub mod profile;
 mod quantity;
+mod summary;
 pub mod table;
 pub mod torch;
 mod torch_advice;
@@ -48,15 +49,20 @@ pub fn diagnose(bytes: &[u8]) -> Diagnosis {
 fn text_diagnosis(raw: &str) -> Diagnosis {
     let text = clean::Text::new(raw);
     let table = table::read(&text);
+    let summary = summary::read(&text);
     let mut diagnosis = torch::read(&text, &table)
         .or_else(|| bfc::read(&text))
         .or_else(|| jax::read(&text))
         .or_else(|| plan::read(&text))
         .or_else(|| counters::read(&text))
         .or_else(|| bare::read(&text))
+        .or_else(|| Some(summary.as_ref()?.diagnosis()))
         .or_else(|| table.diagnosis())
         .unwrap_or_else(|| bare::nothing(&text));
     table.beside(&mut diagnosis);
+    if let Some(summary) = &summary {
+        summary.beside(&mut diagnosis);
+    }
     if let Some(line) = failing_line(&text) {
         diagnosis.notes.push(line);
     }

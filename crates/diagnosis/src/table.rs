@@ -31,12 +31,14 @@ pub(crate) struct Table {
 }
 
 pub(crate) fn read(text: &Text) -> Table {
-    let mut table = boxes(text);
-    if table.devices.is_empty() {
-        table = comma_separated(text);
-    }
-    if table.devices.is_empty() && table.rows.is_empty() {
-        table = long(text);
+    let mut table = Table::default();
+    for part in [boxes(text), comma_separated(text), long(text)] {
+        if table.devices.is_empty() {
+            table.devices = part.devices;
+        }
+        if table.rows.is_empty() {
+            table.rows = part.rows;
+        }
     }
     table
 }
@@ -174,15 +176,15 @@ fn boxes(text: &Text) -> Table {
     let mut table = Table::default();
     let mut head: Option<(u64, String)> = None;
     let mut in_slices = false;
-    for line in text.lines() {
-        let cells = line.trim().trim_start_matches('>').trim();
-        if !cells.starts_with('|') && !cells.starts_with('│') {
+    for line in text.unprefixed() {
+        // Without its left edge, which looks like the frame of a traceback.
+        let cells: Vec<&str> = line.split(['|', '│']).map(str::trim).collect();
+        if cells.len() < 2 {
             continue;
         }
-        let cells: Vec<&str> = cells.split(['|', '│']).map(str::trim).collect();
         in_slices |= cells.iter().any(|cell| cell.starts_with("MIG devices"));
         in_slices &= !cells.iter().any(|cell| cell.starts_with("Processes"));
-        let words: Vec<&str> = cells.get(1).unwrap_or(&"").split_whitespace().collect();
+        let words: Vec<&str> = cells[0].split_whitespace().collect();
         let memory = cells.iter().find_map(|cell| used_of(cell));
         match (memory, head.take()) {
             (Some((used, total)), _) if in_slices => {
@@ -247,7 +249,7 @@ fn process_row(words: &[&str]) -> Option<Row> {
 fn comma_separated(text: &Text) -> Table {
     let mut table = Table::default();
     let mut columns: Vec<String> = Vec::new();
-    for line in text.lines() {
+    for line in text.unprefixed() {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         let head = cells.iter().any(|c| {
             c.starts_with("memory.total")
@@ -294,7 +296,7 @@ fn comma_separated(text: &Text) -> Table {
 fn long(text: &Text) -> Table {
     let mut table = Table::default();
     let (mut section, mut total, mut name) = (String::new(), None, None);
-    for line in text.lines() {
+    for line in text.unprefixed() {
         let Some((key, value)) = line.split_once(" : ") else {
             section = line.trim().to_string();
             continue;

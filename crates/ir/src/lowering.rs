@@ -63,6 +63,9 @@ pub enum Lowering {
     Call(Arc<Func>),
     /// The value itself under a name that passes keep (identity barrier).
     Identity,
+    /// Input 0 itself, no sooner than the other inputs are computed. What reads it is not what
+    /// reads input 0: no pass merges the two.
+    Barrier,
     /// `out[i] = reduce(input 0 from its axis's beginning to i)`, or from i to its end. Never the
     /// kinds that give positions.
     Cumulative {

@@ -1,7 +1,9 @@
 //! The table of modes and JAX's variables.
 
 use std::collections::BTreeMap;
-use vramlab_memory::modes::{FromJax, MODES, from_jax, from_torch, parse_capacity};
+use vramlab_memory::modes::{
+    FromJax, MODES, TORCH_VARIABLES, from_jax, from_torch, from_torch_variables, parse_capacity,
+};
 use vramlab_memory::{Fake, GIB, Heap, ModeSpec};
 
 fn error(text: &str) -> String {
@@ -150,11 +152,115 @@ fn pytorch_conf_in_its_own_syntax() {
         "expandable_segments:maybe",
         "backend:magic",
         "max_split_size_mb:128,expandable_segments:True",
+        "max_split_size_mb:",
+        "max_split_size_mb",
+        "max_split_size_mb:128.5",
+        "max_split_size_mb:-1",
+        "max_split_size_mb:99999999999999999999",
+        "max_split_size_mb:99999999999999",
+        "max_split_size_mb:128MiB",
+        "garbage_collection_threshold:0",
+        "garbage_collection_threshold:1",
+        "garbage_collection_threshold:1.0",
+        "garbage_collection_threshold:nan",
+        "garbage_collection_threshold:-0.5",
+        "garbage_collection_threshold:",
+        "roundup_power2_divisions:0",
+        "roundup_power2_divisions:[256:1,512:2",
+        "roundup_power2_divisions:[300:2]",
+        "roundup_power2_divisions:[256:3]",
+        "roundup_power2_divisions:[]",
+        "expandable_segments:true",
+        "expandable_segments:1",
+        "expandable_segments",
+        "per_process_memory_fraction:1.5",
+        "max_split_size_mb:128,,expandable_segments:False",
+        "max_split_size_mb:128 expandable_segments:False",
+        ":",
+        "unknown_key:1",
     ] {
         assert!(torch(wrong).is_err(), "{wrong}");
     }
+    // As PyTorch's lexer: spaces mean nothing, a comma may end it, the last of two wins.
+    assert_eq!(read("max_split_size_mb : 128 ,"), "caching max_split_size=128MiB");
+    assert_eq!(read("max_split_size_mb:64,max_split_size_mb:128"), "caching max_split_size=128MiB");
+    assert_eq!(read("max_split_size_mb:20"), "caching max_split_size=20MiB");
+    assert_eq!(
+        read("per_process_memory_fraction:0.5,garbage_collection_threshold:0.8"),
+        "caching fraction=0.5 garbage_collection_threshold=0.8"
+    );
+    assert_eq!(
+        read("roundup_power2_divisions:[64:8, 256:4,>:1],"),
+        read("roundup_power2_divisions:[64:8,256:4,>:1]")
+    );
     let nearest = torch("expandable_segment:True").expect_err("misspelt");
     assert!(nearest.contains("did you mean `expandable_segments`?"), "{nearest}");
+}
+
+#[test]
+fn pytorch_variables_of_all_names() {
+    let read = |pairs: &[(&str, &str)]| {
+        let map = pairs.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        from_torch_variables(&map).map(|read| read.spec.map(|spec| spec.to_string()))
+    };
+    let split = || Ok(Some("caching max_split_size=64MiB".to_string()));
+    for name in TORCH_VARIABLES {
+        assert_eq!(read(&[(name, "max_split_size_mb:64")]), split());
+        assert_eq!(read(&[(name, " ")]), Ok(None));
+    }
+    let both = |a, b| read(&[("PYTORCH_ALLOC_CONF", a), ("PYTORCH_CUDA_ALLOC_CONF", b)]);
+    assert_eq!(both("max_split_size_mb:64", "max_split_size_mb: 64,"), split());
+    let why = both("max_split_size_mb:64", "max_split_size_mb:65").expect_err("contradict");
+    assert!(why.to_string().contains("contradict"), "{why}");
+}
+
+#[test]
+fn every_spelling_of_a_fraction_is_right_or_refused() {
+    for (text, right) in [("1", "1"), ("1.0", "1"), (".5", "0.5"), ("5e-1", "0.5"), ("+0.5", "0.5")]
+    {
+        let mode = ModeSpec::parse(&format!("preallocate fraction={text}")).expect(text);
+        assert_eq!(mode.fraction().map(|f| f.to_string()).as_deref(), Some(right), "{text}");
+        assert_eq!(spec(&[(FRACTION, text)]), mode.to_string());
+    }
+    for text in [
+        "0",
+        "0.0",
+        "-0.5",
+        "1.5",
+        "1.0000001",
+        "NaN",
+        "nan",
+        "inf",
+        "-inf",
+        "75%",
+        "3/4",
+        "0x1",
+        "half",
+        "",
+    ] {
+        for mode in ["preallocate", "ondemand", "cuda_async", "vmm", "caching"] {
+            let why = error(&format!("{mode} fraction={text}"));
+            assert!(why.contains("at most 1"), "{mode} {text}: {why}");
+        }
+        if !text.is_empty() {
+            assert!(jax(&[(FRACTION, text)]).is_err(), "{text}");
+        }
+    }
+    let why = error("preallocate fraction=0,75");
+    assert!(why.contains("`0,75`") && why.contains("0.75"), "{why}");
+    assert!(error("ondemand gc=on fraction=0,5").contains("0.5"));
+    assert!(jax(&[(FRACTION, "0,75")]).is_err());
+}
+
+#[test]
+fn options_of_caching_in_pytorch_syntax() {
+    let read = |text| ModeSpec::parse(text).map(|spec| spec.to_string());
+    assert_eq!(
+        read("caching max_split_size_mb:64,roundup_power2_divisions:[256:1,>:4]"),
+        read("caching max_split_size=64MiB roundup_power2_divisions=[256:1,>:4]")
+    );
+    assert_eq!(read("caching expandable_segments:True,"), read("caching expandable_segments=on"));
+    assert!(error("caching max_split_size_mb:1").contains("at least 20"));
 }
 
 #[test]

@@ -87,9 +87,7 @@ pub static WHILE: Entry = Entry {
         ParamSpec::new("body_consts", Format::Int, "Operands behind them that the body reads."),
     ],
     meaning: Meaning::Own { infer: infer_while, lower: lower_while },
-    gradient: Derivative::None(
-        "how often it ran is not known when the way back is planned; a scan of fixed length has one",
-    ),
+    gradient: Derivative::Held,
 };
 
 fn infer_while(a: &Application) -> Result<Vec<Type>, Fault> {

@@ -20,7 +20,8 @@
 //! | `bitwise_*` `logical_*` `shift_*` | `elementwise.rs` | [`with_bitwise`] |
 //! | `eq` … `ge` | `elementwise.rs` | [`with_comparison`] |
 //! | `sum` … `argmin` | `reduce.rs` | [`with_reduce`] |
-//! | `select` `convert` `identity` `stop_gradient` `call` | `special.rs` | – |
+//! | `select` `convert` `identity` `call` | `special.rs` | – |
+//! | `stop_gradient` `checkpoint_name` `barrier` `checkpoint` `custom_vjp` | `differentiation.rs` | – |
 //! | `full` `iota` `random_bits` | `create.rs` | – |
 //! | `reshape` `transpose` `broadcast` `slice` `flip` `concatenate` `pad` | `layout.rs` | – |
 //! | `gather` `scatter_add` `dynamic_slice` `dynamic_update_slice` | `index.rs` | – |
@@ -47,6 +48,7 @@ mod application;
 mod control;
 mod create;
 mod cumulative;
+mod differentiation;
 mod domain;
 mod dot;
 mod elementwise;
@@ -61,6 +63,7 @@ pub use application::{axes, axis};
 pub use control::{COND, SCAN, WHILE};
 pub use create::{FULL, IOTA, RANDOM_BITS};
 pub use cumulative::{CUMMAX, CUMMIN, CUMPROD, CUMSUM};
+pub use differentiation::{BARRIER, CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, STOP_GRADIENT};
 pub use domain::Domain;
 pub use dot::DOT;
 pub use elementwise::*;
@@ -69,7 +72,7 @@ pub use index::{DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, GATHER, SCATTER_ADD};
 pub use layout::{BROADCAST, CONCATENATE, FLIP, PAD, RESHAPE, SLICE, TRANSPOSE};
 pub use reduce::*;
 pub use rule::{Derivative, Rule, Term};
-pub use special::{CALL, CALL_KINDS, CONVERT, IDENTITY, SELECT, STOP_GRADIENT};
+pub use special::{CALL, CALL_KINDS, CONVERT, IDENTITY, SELECT};
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -83,6 +86,7 @@ static FAMILIES: &[&[&Entry]] = &[
     elementwise::COMPARISON,
     reduce::REDUCTIONS,
     special::SPECIAL,
+    differentiation::DIFFERENTIATION,
     create::CREATION,
     layout::LAYOUT,
     index::INDEXING,

@@ -2,11 +2,11 @@
 
 use crate::application::{Application, list};
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
-use crate::rule::Derivative::{Held, Rule, Zero};
-use vramlab_ir::{DType, Fault, FaultKind, Lowering, ScalarOp, ScalarProgram, Type};
+use crate::rule::Derivative::{Held, Rule};
+use vramlab_ir::{DType, Fault, FaultKind, Func, Lowering, ScalarOp, ScalarProgram, Type};
 
 /// The ops of this file.
-pub static SPECIAL: &[&Entry] = &[&SELECT, &CONVERT, &IDENTITY, &STOP_GRADIENT, &CALL];
+pub static SPECIAL: &[&Entry] = &[&SELECT, &CONVERT, &IDENTITY, &CALL];
 
 /// What a `call` may stand for.
 pub static CALL_KINDS: &[&str] = &["jit"];
@@ -78,17 +78,6 @@ pub static IDENTITY: Entry = Entry {
     gradient: Rule(|r| r.give(0, || r.ct)),
 };
 
-/// The value, as a constant to gradients.
-pub static STOP_GRADIENT: Entry = Entry {
-    name: "stop_gradient",
-    doc: "The value itself, which gradients take for a constant.",
-    example: "let f = grad(|[x]| (&x * &stop_gradient(x)).sum());\nf([&ones([3])])",
-    operands: Operands::Exactly(1),
-    params: &[],
-    meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
-    gradient: Zero("that is what it is for"),
-};
-
 /// A function applied to the operands.
 pub static CALL: Entry = Entry {
     name: "call",
@@ -109,7 +98,14 @@ fn infer_call(a: &Application) -> Result<Vec<Type>, Fault> {
         let what = format!("kind {kind:?} is unknown; known are {}", CALL_KINDS.join(", "));
         return Err(a.argument_fault(what));
     }
-    let func = a.func("func");
+    applied(a, a.func("func"))
+}
+
+/// The results of a function that takes the operands.
+///
+/// # Errors
+/// A fault that says what it takes.
+pub(crate) fn applied(a: &Application, func: &Func) -> Result<Vec<Type>, Fault> {
     let wanted = func.param_types();
     if wanted == a.inputs {
         return Ok(func.result_types());

@@ -3,7 +3,7 @@
 
 use crate::event::Watch;
 use std::collections::BTreeMap;
-use vramlab_memory::modes::{ModeSpec, from_jax, parse_capacity};
+use vramlab_memory::modes::{ModeName, ModeSpec, from_jax, from_torch_variables, parse_capacity};
 use vramlab_memory::{format_bytes, nearest};
 
 /// Flags as the user wrote them, and the environment. A flag wins over `VRAMLAB_…`, which wins over
@@ -117,16 +117,49 @@ impl Config {
             }
             None => Device::Cpu { capacity },
         };
-        let jax = from_jax(&self.env).map_err(|why| why.to_string())?;
-        let mode = match self.setting(&self.mode, "VRAMLAB_MODE") {
-            Some((name, text)) => ModeSpec::parse(text).map_err(|why| format!("{name}: {why}"))?,
-            None => jax.spec.unwrap_or_default(),
-        };
+        let (mode, notes) = self.mode()?;
         let watch = match self.setting(&self.watch, "VRAMLAB_WATCH") {
             Some((name, text)) => parse_watch(text).map_err(|why| format!("{name}: {why}"))?,
             None => Watch::Brief,
         };
-        Ok(Settings { device, mode, watch, notes: jax.notes })
+        Ok(Settings { device, mode, watch, notes })
+    }
+
+    /// A flag, `VRAMLAB_MODE`, JAX's variables, PyTorch's: the first that speaks of a mode. A bare `caching` takes its
+    /// options from PyTorch's variable.
+    fn mode(&self) -> Result<(ModeSpec, Vec<String>), String> {
+        let jax = from_jax(&self.env).map_err(|why| why.to_string())?;
+        let torch =
+            from_torch_variables(&self.env).map_err(|why| format!("PYTORCH_…ALLOC_CONF: {why}"));
+        let mut notes = jax.notes;
+        let named = match self.setting(&self.mode, "VRAMLAB_MODE") {
+            Some((name, text)) => {
+                Some(ModeSpec::parse(text).map_err(|why| format!("{name}: {why}"))?)
+            }
+            None => jax.spec,
+        };
+        let bare = |spec: &ModeSpec| *spec == ModeSpec::new(ModeName::Caching);
+        match named {
+            Some(spec) if !bare(&spec) => {
+                // Read by another mode than its own, even a wrong one harms nobody.
+                if matches!(
+                    &torch,
+                    Err(_) | Ok(vramlab_memory::modes::FromJax { spec: Some(_), .. })
+                ) {
+                    notes
+                        .push(format!("PyTorch's allocator variable has no effect in mode {spec}"));
+                }
+                Ok((spec, notes))
+            }
+            _ => {
+                let torch = torch?;
+                if let Some(spec) = &torch.spec {
+                    notes.push(format!("PyTorch's allocator variable is set: mode {spec}"));
+                }
+                notes.extend(torch.notes);
+                Ok((torch.spec.or(named).unwrap_or_default(), notes))
+            }
+        }
     }
 
     fn setting<'a>(
@@ -209,6 +242,25 @@ mod tests {
         }
         let why = with(&[("XLA_PYTHON_CLIENT_PREALLOCATE", "nope")]).resolve().unwrap_err();
         assert!(why.contains("false") && why.contains("nope"), "{why}");
+    }
+
+    #[test]
+    fn pytorchs_variable_brings_its_mode() {
+        let conf = ("PYTORCH_CUDA_ALLOC_CONF", "max_split_size_mb:64");
+        let settings = with(&[conf]).resolve().unwrap();
+        assert_eq!(settings.mode.to_string(), "caching max_split_size=64MiB");
+        assert!(!settings.notes.is_empty());
+        let mut config = with(&[conf]);
+        config.mode = Some("caching".into());
+        assert_eq!(config.resolve().unwrap().mode.to_string(), "caching max_split_size=64MiB");
+        config.mode = Some("platform".into());
+        let settings = config.resolve().unwrap();
+        assert_eq!(settings.mode.to_string(), "platform");
+        assert!(settings.notes[0].contains("no effect"), "{:?}", settings.notes);
+        let jax = with(&[conf, ("XLA_PYTHON_CLIENT_PREALLOCATE", "false")]).resolve().unwrap();
+        assert_eq!(jax.mode.to_string(), "ondemand");
+        let wrong = with(&[("PYTORCH_ALLOC_CONF", "max_split_size_mb:1")]).resolve().unwrap_err();
+        assert!(wrong.contains("at least 20"), "{wrong}");
     }
 
     #[test]

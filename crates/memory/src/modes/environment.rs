@@ -1,16 +1,46 @@
 //! Modes as other programs name them: JAX's variables and PyTorch's.
 
-use super::option::{OptionKind, SWITCH_WORDS, parse_fraction, parse_switch, words_of};
+use super::option::{OptionKind, SWITCH_WORDS, parse_fraction, parse_switch};
 use super::{MODES, ModeEntry, ModeError, ModeName, ModeSpec};
+use crate::text::nearest;
 use std::collections::BTreeMap;
 
-/// The `name:value` pairs of a `PYTORCH_CUDA_ALLOC_CONF`; a name without a value has an empty one.
+/// The `name:value` pairs of a `PYTORCH_CUDA_ALLOC_CONF`; a name without a value has an empty one. As in PyTorch, spaces
+/// mean nothing wherever they stand, and a comma may end the text.
 pub fn torch_pairs(conf: &str) -> Vec<(String, String)> {
+    let conf = conf.trim().replace(' ', "");
+    let conf = conf.strip_suffix(',').unwrap_or(&conf);
+    let mut depth = 0;
+    let parts = conf.split(|c: char| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        depth <= 0 && c == ','
+    });
     let pair = |word: &str| {
         let (name, value) = word.split_once(':').unwrap_or((word, ""));
-        (name.trim().to_string(), value.trim().to_string())
+        (name.to_string(), value.to_string())
     };
-    words_of(conf).map(pair).collect()
+    if conf.is_empty() { Vec::new() } else { parts.map(pair).collect() }
+}
+
+/// The variables that [`from_torch`]'s text stands in; the later two are the older names.
+pub const TORCH_VARIABLES: [&str; 3] =
+    ["PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF"];
+
+/// Reads PyTorch's variables from a map of the environment; no mode where none is set.
+pub fn from_torch_variables(environment: &BTreeMap<String, String>) -> Result<FromJax, ModeError> {
+    let set = |name: &&str| environment.get(*name).filter(|value| !value.trim().is_empty());
+    let given: Vec<(&str, &String)> =
+        TORCH_VARIABLES.iter().filter_map(|name| Some((*name, set(&name)?))).collect();
+    let Some((name, conf)) = given.first() else {
+        return Ok(FromJax { spec: None, notes: Vec::new() });
+    };
+    if let Some((other, _)) =
+        given.iter().find(|(_, value)| torch_pairs(value) != torch_pairs(conf))
+    {
+        let reason = format!("{name} and {other} contradict each other: set one of them");
+        return Err(ModeError::Contradiction { reason });
+    }
+    from_torch(conf)
 }
 
 /// Reads `PYTORCH_CUDA_ALLOC_CONF` in PyTorch's own syntax: `max_split_size_mb:128,expandable_segments:True`. Settings
@@ -34,15 +64,17 @@ pub fn from_torch(conf: &str) -> Result<FromJax, ModeError> {
                 let (option, valid) = (name, "native, cudaMallocAsync".to_string());
                 return Err(ModeError::Value { option, given: value, valid });
             }
-            "max_split_size_mb" => words.push(("max_split_size", format!("{value}MiB"))),
+            "max_split_size_mb" => words.push(("max_split_size", whole_mib(&name, &value)?)),
+            "per_process_memory_fraction" => words.push(("fraction", value)),
             "roundup_power2_divisions" | "garbage_collection_threshold" | "expandable_segments" => {
+                torch_refuses(&name, &value)?;
                 let known = spec.options().map(|(option, _)| option.name);
                 words.push((known.into_iter().find(|k| *k == name).unwrap_or("fraction"), value));
             }
             _ if TORCH_ELSEWHERE.contains(&name.as_str()) => {
                 notes.push(format!("{name} says nothing about where blocks lie; it has no effect"));
             }
-            _ => return Err(ModeError::UnknownOption { mode: ModeName::Caching, given: name }),
+            _ => return Err(unknown_to_torch(&name)),
         }
     }
     for (name, value) in &words {
@@ -60,7 +92,60 @@ pub fn from_torch(conf: &str) -> Result<FromJax, ModeError> {
     Ok(FromJax { spec: Some(spec), notes })
 }
 
-const TORCH_ELSEWHERE: [&str; 6] = [
+fn unknown_to_torch(name: &str) -> ModeError {
+    let near =
+        nearest(name, TORCH_OPTIONS).map_or(String::new(), |n| format!(" (did you mean `{n}`?)"));
+    let what =
+        if name.is_empty() { "an empty setting".into() } else { format!("no setting `{name}`") };
+    ModeError::Contradiction {
+        reason: format!(
+            "PyTorch's allocator has {what}; those that act here are {}{near}",
+            TORCH_OPTIONS.join(", ")
+        ),
+    }
+}
+
+const TORCH_OPTIONS: [&str; 6] = [
+    "max_split_size_mb",
+    "roundup_power2_divisions",
+    "garbage_collection_threshold",
+    "expandable_segments",
+    "per_process_memory_fraction",
+    "backend",
+];
+
+/// PyTorch reads a whole number of MiB.
+fn whole_mib(name: &str, value: &str) -> Result<String, ModeError> {
+    let whole = value.parse::<u64>().ok().and_then(|mib| mib.checked_mul(crate::MIB));
+    let valid = "a whole number of MiB, at least 20".to_string();
+    let refused = || ModeError::Value { option: name.into(), given: value.into(), valid };
+    whole
+        .filter(|bytes| *bytes >= 20 * crate::MIB)
+        .map(|bytes| bytes.to_string())
+        .ok_or_else(refused)
+}
+
+/// What our own options take and PyTorch's text does not: its words for a switch are two, and what is off is not written.
+fn torch_refuses(name: &str, value: &str) -> Result<(), ModeError> {
+    let (fine, valid) = match name {
+        "expandable_segments" => (["True", "False"].contains(&value), "True or False"),
+        "garbage_collection_threshold" => (
+            value.parse::<f64>().is_ok_and(|part| part != 0.0),
+            "a number above 0 and below 1, such as 0.8",
+        ),
+        _ => (value != "0", "a power of two, or a list by size in MiB such as [256:1,512:2,>:4]"),
+    };
+    let refused =
+        || ModeError::Value { option: name.into(), given: value.into(), valid: valid.into() };
+    fine.then_some(()).ok_or_else(refused)
+}
+
+const TORCH_ELSEWHERE: [&str; 11] = [
+    "release_lock_on_hipmalloc",
+    "pinned_use_hip_host_register",
+    "pinned_reserve_segment_size_mb",
+    "pinned_free_catch_all",
+    "throw_on_cudamalloc_oom",
     "release_lock_on_cudamalloc",
     "pinned_use_cuda_host_register",
     "pinned_num_register_threads",

@@ -7,7 +7,10 @@ mod environment;
 mod option;
 mod table;
 
-pub use environment::{FromJax, JAX_VARIABLES, from_jax, from_torch, torch_pairs};
+pub use environment::{
+    FromJax, JAX_VARIABLES, TORCH_VARIABLES, from_jax, from_torch, from_torch_variables,
+    torch_pairs,
+};
 pub use option::{OptionEntry, OptionKind, OptionValue, parse_switch};
 pub use table::{MODES, ModeEntry, ModeName};
 
@@ -114,8 +117,10 @@ impl ModeSpec {
         ModeSpec { mode, values: mode.entry().options.iter().map(default).collect() }
     }
 
-    /// Reads `ondemand gc=on fraction=0.5`. Spaces or commas part the options.
+    /// Reads `ondemand gc=on fraction=0.5`. Spaces or commas part the options. Those of `caching` may also stand in the
+    /// syntax of `PYTORCH_CUDA_ALLOC_CONF`.
     pub fn parse(text: &str) -> Result<ModeSpec, ModeError> {
+        decimal_comma(text)?;
         let mut words = words_of(text);
         let name = words.next().ok_or(ModeError::Missing)?;
         let lower = name.to_ascii_lowercase();
@@ -123,6 +128,11 @@ impl ModeSpec {
             return Err(ModeError::UnknownMode { given: name.to_string() });
         };
         let mut spec = ModeSpec::new(entry.mode);
+        let options =
+            text.trim_start().get(name.len()..).unwrap_or("").trim_start_matches([' ', ',']);
+        if entry.mode == ModeName::Caching && options.contains(':') && !options.contains('=') {
+            return from_torch(options).map(|read| read.spec.unwrap_or(spec));
+        }
         let mut given = Vec::new();
         for word in words {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
@@ -322,6 +332,23 @@ impl fmt::Display for ModeSpec {
         }
         Ok(())
     }
+}
+
+/// `fraction=0,75`: the comma would part two options, and the message would speak of 0.
+fn decimal_comma(text: &str) -> Result<(), ModeError> {
+    for (at, _) in text.match_indices(',') {
+        let before = text[..at].rsplit(|c: char| c.is_whitespace()).next().unwrap_or("");
+        let behind: String = text[at + 1..].chars().take_while(char::is_ascii_digit).collect();
+        let Some((option, whole)) = before.split_once('=') else { continue };
+        if !behind.is_empty() && !whole.is_empty() && whole.chars().all(|c| c.is_ascii_digit()) {
+            return Err(ModeError::Value {
+                option: option.to_string(),
+                given: format!("{whole},{behind}"),
+                valid: format!("decimals with a point: {whole}.{behind}"),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Reads a capacity for a device: at least one unit of 256 bytes.

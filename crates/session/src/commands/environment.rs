@@ -5,8 +5,9 @@ use super::{Command, Completing, Effect, Refusal, word_of};
 use crate::event::Table;
 use crate::session::Session;
 use crate::sink::Sink;
-use vramlab_memory::modes::{JAX_VARIABLES, from_jax};
-use vramlab_memory::{Policy, nearest};
+use std::collections::BTreeMap;
+use vramlab_memory::modes::{JAX_VARIABLES, TORCH_VARIABLES, from_jax, from_torch_variables};
+use vramlab_memory::{ModeError, ModeSpec, Policy, nearest};
 
 pub static COMMANDS: &[Command] = &[
     Command {
@@ -51,7 +52,7 @@ fn list(session: &Session) -> Table {
     let mut table = Table::new(&["name", "value", ""]);
     for (name, value) in &session.env {
         if of_interest.iter().any(|prefix| name.starts_with(prefix)) {
-            let acts = if JAX_VARIABLES.contains(&name.as_str()) { "acts here" } else { "" };
+            let acts = if acting().any(|acting| acting == name) { "acts here" } else { "" };
             table.row([name.as_str(), value, acts]);
         }
     }
@@ -61,13 +62,35 @@ fn list(session: &Session) -> Table {
     table
 }
 
+/// The variables that a mode follows from.
+fn acting() -> impl Iterator<Item = &'static str> {
+    JAX_VARIABLES.into_iter().chain(TORCH_VARIABLES)
+}
+
+/// The mode that the environment asks for once `name` is set, and what a user should know.
+fn asked_for(
+    name: &str,
+    env: &BTreeMap<String, String>,
+) -> Result<(ModeSpec, Vec<String>), ModeError> {
+    let read = match TORCH_VARIABLES.contains(&name) {
+        true => from_torch_variables(env)?,
+        false => from_jax(env)?,
+    };
+    // An emptied variable leaves the choice to the other family.
+    let spec = match read.spec {
+        Some(spec) => spec,
+        None => from_jax(env)?.spec.or(from_torch_variables(env)?.spec).unwrap_or_default(),
+    };
+    Ok((spec, read.notes))
+}
+
 fn set(session: &mut Session, name: &str, value: &str, sink: &mut Sink) -> Result<(), Refusal> {
     let is_name = |c: char| c == '_' || c.is_ascii_alphanumeric();
     if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_numeric()) {
         return Err(Refusal::new(format!("`{name}` is no name of a variable")));
     }
-    let value = value.trim_matches('"');
-    if !JAX_VARIABLES.contains(&name) {
+    let value = value.trim_matches(['"', '\'']);
+    if !acting().any(|acting| acting == name) {
         misspelt(name)?;
         session.env.insert(name.into(), value.into());
         sink.say(format!("{name}={value}   (for ! lines; arrays do not read it)"));
@@ -76,30 +99,30 @@ fn set(session: &mut Session, name: &str, value: &str, sink: &mut Sink) -> Resul
     // Judged on a copy: a refused value leaves the session as it was.
     let mut env = session.env.clone();
     env.insert(name.into(), value.into());
-    let read = from_jax(&env).map_err(|why| Refusal::new(why.to_string()))?;
-    let spec = read.spec.unwrap_or_default();
+    let (spec, notes) = asked_for(name, &env).map_err(|why| Refusal::new(why.to_string()))?;
     sink.say(format!("{name}={value} acts now: {spec}"));
-    for note in &read.notes {
+    for note in &notes {
         sink.say(format!("note: {note}"));
     }
     switch(session, &spec, Policy::Migrate, sink)?;
     session.env = env;
-    sink.say(
-        "JAX would not: it reads the variable once, when the process first touches the device",
-    );
+    let program = if TORCH_VARIABLES.contains(&name) { "PyTorch" } else { "JAX" };
+    sink.say(format!(
+        "{program} would not: it reads the variable once, when the process first touches the device",
+    ));
     Ok(())
 }
 
-/// A variable that JAX would silently ignore is a misspelling more often than not.
+/// A variable that JAX or PyTorch would silently ignore is a misspelling more often than not.
 fn misspelt(name: &str) -> Result<(), Refusal> {
-    if !name.starts_with("XLA_") {
+    if !name.starts_with("XLA_") && !name.starts_with("PYTORCH_") {
         return Ok(());
     }
-    let lower = JAX_VARIABLES.map(str::to_lowercase);
+    let lower: Vec<String> = acting().map(str::to_lowercase).collect();
     match nearest(name, lower.iter().map(String::as_str)) {
         Some(near) => {
             let near = near.to_uppercase();
-            Err(Refusal::new(format!("JAX has no {name}; did you mean {near}?")))
+            Err(Refusal::new(format!("nobody reads {name}; did you mean {near}?")))
         }
         None => Ok(()),
     }

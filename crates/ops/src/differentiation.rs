@@ -1,0 +1,110 @@
+//! Ops that say something about gradients, and compute nothing.
+
+use crate::application::Application;
+use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
+use crate::rule::Derivative::{Held, Rule, Zero};
+use crate::special::applied;
+use vramlab_ir::{Fault, Lowering, Type};
+
+/// The ops of this file.
+pub static DIFFERENTIATION: &[&Entry] =
+    &[&STOP_GRADIENT, &CHECKPOINT_NAME, &BARRIER, &CHECKPOINT, &CUSTOM_VJP];
+
+/// The value, as a constant to gradients.
+pub static STOP_GRADIENT: Entry = Entry {
+    name: "stop_gradient",
+    doc: "The value itself, which gradients take for a constant.",
+    example: "let f = grad(|[x]| (x * &stop_gradient(x)).sum());\nf([&ones([3])])",
+    operands: Operands::Exactly(1),
+    params: &[],
+    meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
+    gradient: Zero("that is what it is for"),
+};
+
+/// The value under a name.
+pub static CHECKPOINT_NAME: Entry = Entry {
+    name: "checkpoint_name",
+    doc: "The value itself under a name that a checkpoint's policy can save.",
+    example: "checkpoint_name(&ones([3]), \"activation\")",
+    operands: Operands::Exactly(1),
+    params: &[ParamSpec::new("name", Format::Text, "The name.")],
+    meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
+    gradient: Rule(|r| r.give(0, || r.ct)),
+};
+
+/// A value that comes no sooner than others.
+pub static BARRIER: Entry = Entry {
+    name: "barrier",
+    doc: "The first operand itself, no sooner than the other operands are computed. Nothing that is \
+          computed from it is merged with what is computed from the operand: recomputation that \
+          stays one. JAX's optimization_barrier.",
+    example: "let f = jit(grad(checkpoint(|[x]| x.tanh().sum())));\nf([&ones([3])])",
+    operands: Operands::AtLeast(1),
+    params: &[],
+    meaning: Meaning::Own {
+        infer: |a| Ok(vec![a.inputs[0].clone()]),
+        lower: |_| Lowering::Barrier,
+    },
+    gradient: Rule(|r| r.give(0, || r.ct)),
+};
+
+/// A function whose values a gradient computes again.
+pub static CHECKPOINT: Entry = Entry {
+    name: "checkpoint",
+    doc: "A traced function applied to its arguments. Its gradient keeps the arguments, and what the \
+          policy saves, and computes the rest again.",
+    example: "let f = grad(checkpoint(|[x]| x.tanh().sum()));\nf([&ones([3])])",
+    operands: Operands::AtLeast(0),
+    params: &[
+        ParamSpec::new("policy", Format::Text, "What is saved, under JAX's names."),
+        ParamSpec::new("func", Format::Func, "The function."),
+    ],
+    meaning: Meaning::Own {
+        infer: |a| applied(a, a.func("func")),
+        lower: |a| Lowering::Call(a.func("func").clone()),
+    },
+    gradient: Held,
+};
+
+/// A function with a gradient of its own.
+pub static CUSTOM_VJP: Entry = Entry {
+    name: "custom_vjp",
+    doc: "A traced function applied to its arguments, with a gradient rule of its own: `forward` \
+          gives the results and behind them what it keeps; `backward` takes what was kept and the \
+          results' cotangents, and gives the cotangents of the first `given` arguments.",
+    example: "let f = custom_vjp(|[x]| x.sqrt(), |[x]| (x.sqrt(), [x.sqrt()]), \
+              |[y, ct]| [ct / (y * 2.0)]);\nf([&ones([3])])",
+    operands: Operands::AtLeast(0),
+    params: &[
+        ParamSpec::new("func", Format::Func, "The function."),
+        ParamSpec::new("forward", Format::Func, "The function with what it keeps."),
+        ParamSpec::new("backward", Format::Func, "Cotangents from what was kept."),
+        ParamSpec::new("given", Format::Int, "How many arguments have cotangents."),
+    ],
+    meaning: Meaning::Own {
+        infer: infer_custom,
+        lower: |a| Lowering::Call(a.func("func").clone()),
+    },
+    gradient: Held,
+};
+
+fn infer_custom(a: &Application) -> Result<Vec<Type>, Fault> {
+    let results = applied(a, a.func("func"))?;
+    let forward = applied(a, a.func("forward"))?;
+    let Some((own, kept)) = forward.split_at_checked(results.len()) else {
+        return Err(a.argument_fault("forward gives fewer results than the function"));
+    };
+    if own != results {
+        return Err(a.argument_fault("forward does not give the function's results first"));
+    }
+    let backward = a.func("backward");
+    let wanted: Vec<Type> = kept.iter().chain(&results).cloned().collect();
+    if backward.param_types() != wanted {
+        return Err(a.argument_fault("backward does not take what forward keeps and cotangents"));
+    }
+    let given = usize::try_from(a.int("given")).ok().and_then(|given| a.inputs.get(..given));
+    match given {
+        Some(given) if backward.result_types() == given => Ok(results),
+        _ => Err(a.argument_fault("backward does not give the arguments' cotangents")),
+    }
+}

@@ -1,0 +1,168 @@
+//! The transforms that users name.
+
+use crate::joint::{Joint, Mark, Stage};
+use crate::reverse::Reverse;
+use vramlab_ir::{DType, Fault, FaultKind, Func, Type, Value};
+
+/// `func` and the product of cotangents with its Jacobian: parameters, then one cotangent a result;
+/// results, then one cotangent for each of the parameters `wrt`. An integer result's cotangent is
+/// taken and not read.
+///
+/// # Errors
+/// A parameter that is no float, or an op without gradient on the way.
+pub fn vjp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
+    let seeds = |reverse: &mut Reverse, results: &[Value]| {
+        let types = reverse.types(results);
+        Ok(types.iter().map(|ty| reverse.writer.param(ty)).collect())
+    };
+    joint("vjp", func, wrt, seeds)
+}
+
+/// `func`, whose first result is a scalar, and that result's gradient: its results, then one
+/// cotangent for each of the parameters `wrt`.
+///
+/// # Errors
+/// As [`vjp`], and when the first result is no float scalar.
+pub fn value_and_grad(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
+    scalar(func)?;
+    let seeds = |reverse: &mut Reverse, results: &[Value]| {
+        let ty = reverse.writer.ty(results[0]).clone();
+        Ok(vec![reverse.writer.full(1.0, &ty)?])
+    };
+    joint("grad", func, wrt, seeds)
+}
+
+fn scalar(func: &Func) -> Result<(), Fault> {
+    let types = func.result_types();
+    let fault = |message: String, help: &str| {
+        let span = func.results.first().and_then(|&result| {
+            let made = func.eqns.iter().find(|eqn| eqn.outputs.contains(&result));
+            made.and_then(|eqn| eqn.span)
+        });
+        let fault = Fault::new(FaultKind::Shape, "grad", message).help(help);
+        Err(crate::fault::at(fault, span))
+    };
+    match types.first() {
+        None => fault(
+            "the function gives nothing, and a gradient is of a scalar".into(),
+            "return the loss",
+        ),
+        Some(ty) if ty.shape.elements() != 1 || ty.shape.rank() != 0 => fault(
+            format!("the function gives {ty}, and a gradient is of a scalar"),
+            "reduce it with sum() or mean(), or take a vjp or the jacobian",
+        ),
+        Some(ty) if !ty.dtype.is_float() => fault(
+            format!("the function gives {ty}, and a gradient is of a float"),
+            "convert the result to f32 before anything that is to be differentiated, or compute \
+             it from floats",
+        ),
+        Some(_) => Ok(()),
+    }
+}
+
+fn joint(
+    name: &str,
+    func: &Func,
+    wrt: &[usize],
+    seeds: impl FnOnce(&mut Reverse, &[Value]) -> Result<Vec<Value>, Fault>,
+) -> Result<Joint, Fault> {
+    let mut reverse = Reverse::new(&format!("{name}({})", func.name));
+    let params: Vec<Value> =
+        func.params.iter().map(|&p| reverse.writer.param(func.ty(p))).collect();
+    for &at in wrt {
+        let ty = differentiable(name, func, at)?;
+        debug_assert!(ty.dtype.is_float());
+        reverse.activate(params[at]);
+    }
+    let mut tape = Vec::new();
+    let own = reverse.forward(func, &params, &mut tape)?;
+    reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
+    let seeds = seeds(&mut reverse, &own)?;
+    for (&result, seed) in own.iter().zip(seeds) {
+        if reverse.is_active(result) {
+            reverse.accumulate(result, seed)?;
+        }
+    }
+    reverse.backward(tape)?;
+    let mut results = own;
+    let count = results.len();
+    for &at in wrt {
+        let param = params[at];
+        let cotangent = match reverse.cotangent(param) {
+            Some(cotangent) => cotangent,
+            None => {
+                reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
+                reverse.writer.full(0.0, func.ty(func.params[at]))?
+            }
+        };
+        results.push(cotangent);
+    }
+    Ok(Joint::finish(reverse.writer, params.len(), count, results))
+}
+
+fn differentiable<'a>(name: &str, func: &'a Func, at: usize) -> Result<&'a Type, Fault> {
+    let Some(&param) = func.params.get(at) else {
+        let message =
+            format!("there is no argument {at}; the function takes {}", func.params.len());
+        return Err(Fault::new(FaultKind::Argument, name, message));
+    };
+    let ty = func.ty(param);
+    if ty.dtype.is_float() {
+        return Ok(ty);
+    }
+    let what = if ty.dtype == DType::Bool { "bools have" } else { "integers have" };
+    let message = format!("argument {at} is {ty}, and {what} no gradient");
+    Err(Fault::new(FaultKind::DType, name, message)
+        .help("make it a float, or name other arguments with grad_wrt"))
+}
+
+/// `func` and its derivative along tangents: parameters, then one tangent for each of the
+/// parameters `wrt`; results, then one tangent for each result.
+///
+/// Reverse mode twice: the cotangents that `vjp` gives are linear in those it takes, and the
+/// derivative of a linear map is the map's transpose. So a rule an op is enough. What only the
+/// first pass needed is dropped with everything that no result reads.
+///
+/// # Errors
+/// As [`vjp`].
+pub fn jvp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
+    let first = vjp(func, wrt)?;
+    let mut reverse = Reverse::new(&format!("jvp({})", func.name));
+    let params: Vec<Value> =
+        func.params.iter().map(|&p| reverse.writer.param(func.ty(p))).collect();
+    let tangents: Vec<Value> =
+        wrt.iter().map(|&at| reverse.writer.param(func.ty(func.params[at]))).collect();
+    let mut arguments = params.clone();
+    let mut seeds = Vec::new();
+    for &seed in &first.func.params[first.params..] {
+        let ty = first.func.ty(seed);
+        let zero = reverse.writer.full(0.0, ty)?;
+        if ty.dtype.is_float() {
+            reverse.activate(zero);
+        }
+        seeds.push(zero);
+    }
+    arguments.extend(&seeds);
+    let mut tape = Vec::new();
+    let results = reverse.forward(&first.func, &arguments, &mut tape)?;
+    let (own, cotangents) = results.split_at(first.results);
+    reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
+    for (&cotangent, &tangent) in cotangents.iter().zip(&tangents) {
+        if reverse.is_active(cotangent) {
+            reverse.accumulate(cotangent, tangent)?;
+        }
+    }
+    reverse.backward(tape)?;
+    let mut all = own.to_vec();
+    for (&seed, &result) in seeds.iter().zip(own) {
+        all.push(match reverse.cotangent(seed) {
+            Some(tangent) => tangent,
+            None => {
+                let ty = reverse.writer.ty(result).clone();
+                reverse.writer.full(0.0, &ty)?
+            }
+        });
+    }
+    let own = own.len();
+    Ok(Joint::finish(reverse.writer, params.len(), own, all))
+}

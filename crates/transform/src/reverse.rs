@@ -1,0 +1,385 @@
+//! Reverse mode: a program is written forward with a tape beside it, then the tape is gone back.
+
+use crate::activity::through;
+use crate::fault;
+use crate::joint::{Mark, Stage};
+use crate::policy::Policy;
+use crate::writer::Writer;
+use std::sync::Arc;
+use vramlab_ir::{Eqn, Fault, Func, Gradient, Lowering, Params, Pullback, Span, Type, Value};
+use vramlab_ops::{BARRIER, CHECKPOINT, CUSTOM_VJP};
+
+/// A joint program as it is written. The vectors are indexed by value and grow with the program.
+pub(crate) struct Reverse {
+    pub writer: Writer,
+    /// Which values a gradient can flow through.
+    active: Vec<bool>,
+    cotangents: Vec<Option<Value>>,
+}
+
+/// What there is to go back through, in order.
+pub(crate) enum Record {
+    /// The equation at a position of the builder.
+    Eqn(usize),
+    /// An equation of a checkpoint whose results the policy saved: it is not written again.
+    Saved(Box<Eqn>),
+    Region(Box<Region>),
+    Custom(Custom),
+}
+
+/// A checkpoint: its function was inlined and can be written again.
+pub(crate) struct Region {
+    func: Func,
+    inputs: Vec<Value>,
+    outputs: Vec<Value>,
+    /// Values of the function that the policy saved: what they were in the forward.
+    saved: Vec<Option<Value>>,
+    span: Option<Span>,
+}
+
+/// A function with a gradient of its own.
+pub(crate) struct Custom {
+    backward: Arc<Func>,
+    inputs: Vec<Value>,
+    outputs: Vec<Value>,
+    kept: Vec<Value>,
+    span: Option<Span>,
+}
+
+/// What stands for each value of a function while it is inlined.
+type Env = Vec<Option<Value>>;
+
+const DEFINED: &str = "a program defines values before their use";
+
+impl Reverse {
+    pub fn new(name: &str) -> Reverse {
+        Reverse { writer: Writer::new(name), active: Vec::new(), cotangents: Vec::new() }
+    }
+
+    pub fn is_active(&self, value: Value) -> bool {
+        self.active.get(value.index()).copied().unwrap_or(false)
+    }
+
+    pub fn activate(&mut self, value: Value) {
+        if self.active.len() <= value.index() {
+            self.active.resize(value.index() + 1, false);
+        }
+        self.active[value.index()] = true;
+    }
+
+    /// What is known of a value's cotangent, which is then forgotten.
+    fn take_cotangent(&mut self, value: Value) -> Option<Value> {
+        self.cotangents.get_mut(value.index()).and_then(Option::take)
+    }
+
+    pub fn cotangent(&self, value: Value) -> Option<Value> {
+        self.cotangents.get(value.index()).copied().flatten()
+    }
+
+    /// Adds to what is known of a value's cotangent.
+    ///
+    /// # Errors
+    /// The fault of the sum's shape rule.
+    pub fn accumulate(&mut self, value: Value, cotangent: Value) -> Result<(), Fault> {
+        let sum = match self.cotangent(value) {
+            Some(known) => self.writer.add(known, cotangent)?,
+            None => cotangent,
+        };
+        if self.cotangents.len() <= value.index() {
+            self.cotangents.resize(value.index() + 1, None);
+        }
+        self.cotangents[value.index()] = Some(sum);
+        Ok(())
+    }
+
+    /// Writes `func` applied to `arguments`, calls inlined, and appends what there is to go back
+    /// through; its results.
+    ///
+    /// # Errors
+    /// The fault of a shape rule.
+    pub fn forward(
+        &mut self,
+        func: &Func,
+        arguments: &[Value],
+        tape: &mut Vec<Record>,
+    ) -> Result<Vec<Value>, Fault> {
+        let saved = vec![None; func.types.len()];
+        self.inline(func, arguments, &saved, Some(tape)).map(|(results, _)| results)
+    }
+
+    fn inline(
+        &mut self,
+        func: &Func,
+        arguments: &[Value],
+        saved: &[Option<Value>],
+        mut tape: Option<&mut Vec<Record>>,
+    ) -> Result<(Vec<Value>, Env), Fault> {
+        let mut env: Env = vec![None; func.types.len()];
+        for (param, &argument) in func.params.iter().zip(arguments) {
+            env[param.index()] = Some(argument);
+        }
+        for eqn in &func.eqns {
+            let inputs: Vec<Value> =
+                eqn.inputs.iter().map(|v| env[v.index()].expect(DEFINED)).collect();
+            let kept: Option<Vec<Value>> =
+                eqn.outputs.iter().map(|output| saved[output.index()]).collect();
+            let outputs = match (kept, tape.as_deref_mut()) {
+                (Some(outputs), Some(tape)) => {
+                    tape.push(Record::Saved(Box::new(Eqn {
+                        op: eqn.op,
+                        params: eqn.params.clone(),
+                        inputs,
+                        outputs: outputs.clone(),
+                        span: eqn.span,
+                    })));
+                    outputs
+                }
+                (_, tape) => self.equation(eqn, inputs, tape)?,
+            };
+            for (output, value) in eqn.outputs.iter().zip(outputs) {
+                env[output.index()] = Some(value);
+            }
+        }
+        let results = func.results.iter().map(|v| env[v.index()].expect(DEFINED)).collect();
+        Ok((results, env))
+    }
+
+    /// One equation of an inlined function; its outputs.
+    fn equation(
+        &mut self,
+        eqn: &Eqn,
+        inputs: Vec<Value>,
+        tape: Option<&mut Vec<Record>>,
+    ) -> Result<Vec<Value>, Fault> {
+        if self.writer.mark.stage != Stage::Backward {
+            self.writer.mark = Mark { of: eqn.op.name(), span: eqn.span, ..self.writer.mark };
+        }
+        if eqn.op.gradient() == Gradient::Held {
+            let types = self.types(&inputs);
+            if let Lowering::Call(inner) = eqn.op.lower(&types, &eqn.params) {
+                return self.applied(eqn, inner, inputs, tape);
+            }
+        }
+        let outputs = self.writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?;
+        let active: Vec<bool> = inputs.iter().map(|&v| self.is_active(v)).collect();
+        if active.contains(&true) {
+            let (from, to) = (self.types(&inputs), self.types(&outputs));
+            let flowing = through(eqn, &from, &to, &active);
+            for (&output, _) in outputs.iter().zip(&flowing).filter(|(_, flows)| **flows) {
+                self.activate(output);
+            }
+            if let Some(tape) = tape.filter(|_| flowing.contains(&true)) {
+                tape.push(Record::Eqn(self.writer.builder.eqns().len() - 1));
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// A function held by an equation: inlined, and what is special of it kept on the tape.
+    fn applied(
+        &mut self,
+        eqn: &Eqn,
+        inner: Arc<Func>,
+        inputs: Vec<Value>,
+        tape: Option<&mut Vec<Record>>,
+    ) -> Result<Vec<Value>, Fault> {
+        let fresh = |func: &Func| vec![None; func.types.len()];
+        let any = inputs.iter().any(|&v| self.is_active(v));
+        let Some(tape) = tape.filter(|_| any) else {
+            return Ok(self.inline(&inner, &inputs, &fresh(&inner), None)?.0);
+        };
+        match eqn.op.name() {
+            name if name == CHECKPOINT.name => {
+                let policy = Policy::parse(eqn.params.text("policy").unwrap_or_default())?;
+                let func = inline(&inner)?;
+                let (outputs, env) = self.inline(&func, &inputs, &fresh(&func), None)?;
+                let kept = policy.saveable(&func);
+                let saved = env.into_iter().zip(kept).map(|(v, keep)| v.filter(|_| keep)).collect();
+                let results = outputs.clone();
+                let span = eqn.span;
+                tape.push(Record::Region(Box::new(Region { func, inputs, outputs, saved, span })));
+                Ok(results)
+            }
+            name if name == CUSTOM_VJP.name => {
+                let forward = eqn.params.func("forward").expect("the entry checked its params");
+                let backward = eqn.params.func("backward").expect("the entry checked its params");
+                let (mut outputs, _) = self.inline(forward, &inputs, &fresh(forward), None)?;
+                let kept = outputs.split_off(inner.results.len());
+                for &output in &outputs {
+                    if self.writer.ty(output).dtype.is_float() {
+                        self.activate(output);
+                    }
+                }
+                let (backward, results) = (Arc::clone(backward), outputs.clone());
+                let span = eqn.span;
+                tape.push(Record::Custom(Custom { backward, inputs, outputs, kept, span }));
+                Ok(results)
+            }
+            _ => Ok(self.inline(&inner, &inputs, &fresh(&inner), Some(tape))?.0),
+        }
+    }
+
+    pub fn types(&self, values: &[Value]) -> Vec<Type> {
+        values.iter().map(|&v| self.writer.ty(v).clone()).collect()
+    }
+
+    /// Goes back through the tape from the cotangents there are.
+    ///
+    /// # Errors
+    /// A fault that names an op without gradient.
+    pub fn backward(&mut self, tape: Vec<Record>) -> Result<(), Fault> {
+        for record in tape.into_iter().rev() {
+            match record {
+                Record::Eqn(at) => {
+                    let eqn = self.writer.builder.eqns()[at].clone();
+                    self.eqn_backward(&eqn, at)?;
+                }
+                Record::Saved(eqn) => {
+                    let eqns = self.writer.builder.eqns();
+                    let own = eqns.iter().position(|other| other.outputs == eqn.outputs);
+                    self.eqn_backward(&eqn, own.expect("what was saved was written"))?;
+                }
+                Record::Region(region) => self.region_backward(*region)?,
+                Record::Custom(custom) => self.custom_backward(custom)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// `at` is where its results are written.
+    fn eqn_backward(&mut self, eqn: &Eqn, at: usize) -> Result<(), Fault> {
+        if eqn.outputs.iter().all(|&output| self.cotangent(output).is_none()) {
+            return Ok(());
+        }
+        self.writer.mark = Mark { stage: Stage::Backward, of: eqn.op.name(), span: eqn.span };
+        match eqn.op.gradient() {
+            Gradient::Rule => self.rule(eqn),
+            Gradient::Zero(_) => Ok(()),
+            Gradient::None(why) => {
+                Err(fault::no_gradient(eqn.op.name(), why, &self.types(&eqn.inputs), eqn.span))
+            }
+            Gradient::Held => self.held_backward(at, eqn),
+        }
+    }
+
+    fn rule(&mut self, eqn: &Eqn) -> Result<(), Fault> {
+        let needed: Vec<bool> = eqn.inputs.iter().map(|&v| self.is_active(v)).collect();
+        let cotangents: Vec<Option<Value>> =
+            eqn.outputs.iter().map(|&v| self.cotangent(v)).collect();
+        let pullback = Pullback {
+            builder: &mut self.writer.builder,
+            inputs: &eqn.inputs,
+            outputs: &eqn.outputs,
+            params: &eqn.params,
+            cotangents: &cotangents,
+            needed: &needed,
+            span: eqn.span,
+        };
+        let given = eqn.op.vjp(pullback).map_err(|fault| fault::at(fault, eqn.span))?;
+        self.writer.settle();
+        for (&input, cotangent) in eqn.inputs.iter().zip(given) {
+            if let Some(cotangent) = cotangent {
+                self.accumulate(input, cotangent)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn held_backward(&mut self, at: usize, eqn: &Eqn) -> Result<(), Fault> {
+        let _ = at;
+        Err(fault::while_loop(eqn.span))
+    }
+
+    /// The function once more from its arguments, which wait for the cotangents, then back.
+    fn region_backward(&mut self, region: Region) -> Result<(), Fault> {
+        // Taken: a saved result stands for itself again below.
+        let known: Vec<Option<Value>> =
+            region.outputs.iter().map(|&v| self.take_cotangent(v)).collect();
+        let waiting: Vec<Value> = known.iter().flatten().copied().collect();
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let name = CHECKPOINT.name;
+        let recompute = Mark { stage: Stage::Recompute, of: name, span: region.span };
+        self.writer.mark = recompute;
+        let mut again = Vec::with_capacity(region.inputs.len());
+        for &input in &region.inputs {
+            let operands: Vec<Value> = std::iter::once(input).chain(waiting.clone()).collect();
+            let value = self.writer.push(&BARRIER, Params::new(), &operands, region.span)?[0];
+            if self.is_active(input) {
+                self.activate(value);
+            }
+            again.push(value);
+        }
+        let mut tape = Vec::new();
+        let (results, _) = self.inline(&region.func, &again, &region.saved, Some(&mut tape))?;
+        for (&result, cotangent) in results.iter().zip(known) {
+            if let Some(cotangent) = cotangent.filter(|_| self.is_active(result)) {
+                self.accumulate(result, cotangent)?;
+            }
+        }
+        self.backward(tape)?;
+        self.writer.mark = Mark { stage: Stage::Backward, ..recompute };
+        for (&input, &value) in region.inputs.iter().zip(&again) {
+            if let Some(cotangent) = self.cotangent(value) {
+                self.accumulate(input, cotangent)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn custom_backward(&mut self, custom: Custom) -> Result<(), Fault> {
+        let known: Vec<Option<Value>> = custom.outputs.iter().map(|&v| self.cotangent(v)).collect();
+        if known.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        self.writer.mark = Mark { stage: Stage::Backward, of: CUSTOM_VJP.name, span: custom.span };
+        let mut arguments = custom.kept;
+        for (&output, cotangent) in custom.outputs.iter().zip(known) {
+            let ty = self.writer.ty(output).clone();
+            arguments.push(match cotangent {
+                Some(cotangent) => cotangent,
+                None => self.writer.full(0.0, &ty)?,
+            });
+        }
+        let none = vec![None; custom.backward.types.len()];
+        let (given, _) = self.inline(&custom.backward, &arguments, &none, None)?;
+        for (&input, cotangent) in custom.inputs.iter().zip(given) {
+            if self.is_active(input) {
+                self.accumulate(input, cotangent)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `func` without calls: each function is in the place of its call. Checkpoints and functions with
+/// gradients of their own stay.
+///
+/// # Errors
+/// The fault of a shape rule.
+pub fn inline(func: &Func) -> Result<Func, Fault> {
+    let mut writer = Writer::new(&func.name);
+    let arguments: Vec<Value> = func.params.iter().map(|&p| writer.param(func.ty(p))).collect();
+    let results = flatten(&mut writer, func, &arguments)?;
+    Ok(writer.finish(results).0)
+}
+
+fn flatten(writer: &mut Writer, func: &Func, arguments: &[Value]) -> Result<Vec<Value>, Fault> {
+    let mut env: Env = vec![None; func.types.len()];
+    for (param, &argument) in func.params.iter().zip(arguments) {
+        env[param.index()] = Some(argument);
+    }
+    for eqn in &func.eqns {
+        let inputs: Vec<Value> =
+            eqn.inputs.iter().map(|v| env[v.index()].expect(DEFINED)).collect();
+        let outputs = match eqn.params.func("func").filter(|_| eqn.op.name() == "call") {
+            Some(inner) => flatten(writer, inner, &inputs)?,
+            None => writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?,
+        };
+        for (output, value) in eqn.outputs.iter().zip(outputs) {
+            env[output.index()] = Some(value);
+        }
+    }
+    Ok(func.results.iter().map(|v| env[v.index()].expect(DEFINED)).collect())
+}
