@@ -9,6 +9,7 @@
 //! Absent on purpose: devices, allocators, IO, clocks, globals, and any list of ops. This crate is
 //! std only, so that the prelude of compiled cells builds without a registry.
 
+pub mod batching;
 pub mod dtype;
 pub mod engine;
 pub mod eval;
@@ -25,6 +26,7 @@ pub mod shape;
 pub mod text;
 pub mod verify;
 
+pub use batching::{Batched, Batching};
 pub use dtype::{DType, Literal};
 pub use engine::{
     Argument, BufferId, CompileKind, CompileRequest, Engine, ExecutableId, Explanation,

@@ -1,5 +1,6 @@
 //! The contract of one op. `ops` implements it once per entry of its table; nothing else does.
 
+use crate::batching::{Batched, Batching};
 use crate::fault::Fault;
 use crate::func::{Params, Type};
 use crate::gradient::{Cotangents, Gradient, Pullback};
@@ -31,6 +32,13 @@ pub trait Primitive: Send + Sync {
     /// # Errors
     /// A fault that names the op where these inputs or parameters have no gradient.
     fn vjp(&self, pullback: Pullback) -> Cotangents;
+
+    /// Writes the op for a whole batch at once. Called only where an input has the batch's axis, and
+    /// not for ops that hold functions ([`Gradient::Held`]): transforms go into these.
+    ///
+    /// # Errors
+    /// A fault that names the op where the batch's shapes are more than can be addressed.
+    fn batch(&'static self, batching: Batching) -> Batched;
 }
 
 impl PartialEq for dyn Primitive {

@@ -1,6 +1,7 @@
 //! Control flow: loops and branches over traced functions. Operands and results stand in JAX's order.
 
 use crate::application::{Application, list};
+use crate::batch::Batch;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative;
 use vramlab_ir::lowering::{ScanLoop, WhileLoop};
@@ -25,6 +26,7 @@ pub static SCAN: Entry = Entry {
     ],
     meaning: Meaning::Own { infer: infer_scan, lower: lower_scan },
     gradient: Derivative::Held,
+    batch: Batch::Held,
 };
 
 fn infer_scan(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -88,6 +90,7 @@ pub static WHILE: Entry = Entry {
     ],
     meaning: Meaning::Own { infer: infer_while, lower: lower_while },
     gradient: Derivative::Held,
+    batch: Batch::Held,
 };
 
 fn infer_while(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -142,6 +145,7 @@ pub static COND: Entry = Entry {
         },
     },
     gradient: Derivative::Held,
+    batch: Batch::Held,
 };
 
 fn infer_cond(a: &Application) -> Result<Vec<Type>, Fault> {

@@ -1,6 +1,7 @@
 //! Ops that make arrays from parameters.
 
 use crate::application::Application;
+use crate::batch::Batch;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::Zero;
 use vramlab_ir::{DType, Fault, FaultKind, Inst, Lowering, Reg, ScalarOp, ScalarProgram, Type};
@@ -23,6 +24,7 @@ pub static FULL: Entry = Entry {
         lower: |a| Lowering::fill(a.literal("value")),
     },
     gradient: Zero("it has no operands"),
+    batch: Batch::Never("it has no operands"),
 };
 
 /// Coordinates along an axis.
@@ -38,6 +40,7 @@ pub static IOTA: Entry = Entry {
     ],
     meaning: Meaning::Own { infer: infer_iota, lower: lower_iota },
     gradient: Zero("it has no operands"),
+    batch: Batch::Never("it has no operands"),
 };
 
 fn infer_iota(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -69,6 +72,7 @@ pub static RANDOM_BITS: Entry = Entry {
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_random_bits, lower: lower_random_bits },
     gradient: Zero("bits have no slope"),
+    batch: Batch::Rule(|b| b.one_by_one()),
 };
 
 fn infer_random_bits(a: &Application) -> Result<Vec<Type>, Fault> {

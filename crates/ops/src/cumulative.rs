@@ -1,6 +1,7 @@
 //! Running sums and their like: element i of the result combines the elements up to i along one axis.
 
 use crate::application::Application;
+use crate::batch::Batch;
 use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::{None, Rule};
@@ -28,6 +29,7 @@ macro_rules! cumulative {
                     lower: |a| lower(a, ReduceKind::$kind),
                 },
                 gradient: $gradient,
+                batch: Batch::Rule(|b| b.apply(b.shifted(&["axis"]), &[b.x(0)])),
             };
         )*
 

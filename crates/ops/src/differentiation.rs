@@ -1,8 +1,10 @@
 //! Ops that say something about gradients, and compute nothing.
 
 use crate::application::Application;
+use crate::batch::Batch;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::{Held, Rule, Zero};
+use crate::rule::Term;
 use crate::special::applied;
 use vramlab_ir::{Fault, Lowering, Type};
 
@@ -19,6 +21,7 @@ pub static STOP_GRADIENT: Entry = Entry {
     params: &[],
     meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
     gradient: Zero("that is what it is for"),
+    batch: Batch::Elementwise,
 };
 
 /// The value under a name.
@@ -30,6 +33,7 @@ pub static CHECKPOINT_NAME: Entry = Entry {
     params: &[ParamSpec::new("name", Format::Text, "The name.")],
     meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Reshape },
     gradient: Rule(|r| r.give(0, || r.ct)),
+    batch: Batch::Elementwise,
 };
 
 /// A value that comes no sooner than others.
@@ -46,6 +50,11 @@ pub static BARRIER: Entry = Entry {
         lower: |_| Lowering::Barrier,
     },
     gradient: Rule(|r| r.give(0, || r.ct)),
+    batch: Batch::Rule(|b| {
+        let operands: Vec<Term> = (0..b.operands()).map(|k| b.x(k)).collect();
+        let held = b.apply(b.params.clone(), &operands);
+        if b.batched(0) { held } else { held.broadcast(&b.leading(&b.shape(0))) }
+    }),
 };
 
 /// A function whose values a gradient computes again.
@@ -64,6 +73,7 @@ pub static CHECKPOINT: Entry = Entry {
         lower: |a| Lowering::Call(a.func("func").clone()),
     },
     gradient: Held,
+    batch: Batch::Held,
 };
 
 /// A function with a gradient of its own.
@@ -86,6 +96,7 @@ pub static CUSTOM_VJP: Entry = Entry {
         lower: |a| Lowering::Call(a.func("func").clone()),
     },
     gradient: Held,
+    batch: Batch::Held,
 };
 
 fn infer_custom(a: &Application) -> Result<Vec<Type>, Fault> {

@@ -1,6 +1,7 @@
 //! The contraction of two arrays.
 
 use crate::application::Application;
+use crate::batch::{Batch, Examples, moved};
 use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::Rule;
@@ -37,6 +38,7 @@ pub static DOT: Entry = Entry {
         r.give(0, || left(r));
         r.give(1, || right(r));
     }),
+    batch: Batch::Rule(batched),
 };
 
 fn infer_dot(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -159,4 +161,38 @@ fn right<'r>(r: &rule::Rule<'r>) -> Term<'r> {
     let value = product(r, (r.x(0), &lhs.batch, &lhs.free), (r.ct, &batch, &left));
     let contracted = paired(&rhs.contract, &lhs.contract);
     ordered(value, &[rhs.batch, contracted, rhs.free].concat())
+}
+
+/// Where one operand only differs between examples, these are rows or columns of one product.
+fn batched<'r>(b: &Examples<'r>) -> Term<'r> {
+    let sides: Vec<[&str; 2]> = ["lhs", "rhs"]
+        .into_iter()
+        .enumerate()
+        .filter(|(k, _)| b.batched(*k))
+        .map(|(_, side)| {
+            if side == "lhs" {
+                ["lhs_batch", "lhs_contract"]
+            } else {
+                ["rhs_batch", "rhs_contract"]
+            }
+        })
+        .collect();
+    let shifted = b.shifted(sides.as_flattened());
+    let both = b.batched(0) && b.batched(1);
+    let params = shifted.iter().fold(Params::new(), |params, (name, param)| match param {
+        Param::Ints(axes) if both && name.ends_with("batch") => {
+            params.with(name, Param::Ints([&[0], axes.as_slice()].concat()))
+        }
+        _ => params.with(name, param.clone()),
+    });
+    let product = b.apply(params, &[b.x(0), b.x(1)]);
+    let batch = b.params.ints("lhs_batch").map_or(0, <[i64]>::len);
+    match (both, b.batched(0)) {
+        (true, _) => product,
+        (false, true) => moved(product, batch, 0),
+        (false, false) => {
+            let contract = b.params.ints("lhs_contract").map_or(0, <[i64]>::len);
+            moved(product, b.shape(0).rank() - contract, 0)
+        }
+    }
 }

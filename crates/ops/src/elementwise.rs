@@ -1,5 +1,6 @@
 //! Ops that compute each element by itself: one scalar program per op, written once for all types.
 
+use crate::batch::Batch;
 use crate::domain::Domain;
 use crate::entry::{Entry, Meaning, Operands};
 use crate::rule::Derivative::{Rule, Zero};
@@ -67,6 +68,7 @@ macro_rules! family {
                 params: &[],
                 meaning: Meaning::Elementwise { domain: Domain::$domain, program: $lower },
                 gradient: $gradient,
+                batch: Batch::Elementwise,
             };
         )*
 

@@ -2,13 +2,14 @@
 //! here, once, before an op's own rule sees them.
 
 use crate::application::{Application, list};
+use crate::batch::{self, Batch};
 use crate::domain::Domain;
 use crate::elementwise::Body;
 use crate::reduce;
 use crate::rule::{self, Derivative};
 use vramlab_ir::{
-    Cotangents, Fault, FaultKind, Gradient, Lowering, Param, Params, Primitive, Pullback,
-    ReduceKind, ScalarProgram, Shape, Type,
+    Batched, Batching, Cotangents, Fault, FaultKind, Gradient, Lowering, Param, Params, Primitive,
+    Pullback, ReduceKind, ScalarProgram, Shape, Type,
 };
 
 /// Everything about one op.
@@ -23,6 +24,7 @@ pub struct Entry {
     pub params: &'static [ParamSpec],
     pub meaning: Meaning,
     pub gradient: Derivative,
+    pub batch: Batch,
 }
 
 /// How many operands an op takes.
@@ -132,6 +134,10 @@ impl Primitive for Entry {
             Derivative::Rule(rule) => rule::write(rule, pullback),
             _ => Ok(vec![None; pullback.inputs.len()]),
         }
+    }
+
+    fn batch(&'static self, batching: Batching) -> Batched {
+        batch::write(self, batching)
     }
 }
 

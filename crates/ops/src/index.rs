@@ -2,10 +2,12 @@
 //! write stays inside, as in XLA.
 
 use crate::application::Application;
+use crate::batch::{Batch, Examples, moved};
 use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::Rule;
 use crate::rule::{self, Term};
+use crate::{IOTA, MAXIMUM, MINIMUM};
 use vramlab_ir::{
     DType, Fault, FaultKind, Inst, Lowering, Param, Params, ScalarProgram, Shape, Type,
 };
@@ -26,6 +28,7 @@ pub static GATHER: Entry = Entry {
     gradient: Rule(|r| {
         r.give(0, || along(r, &SCATTER_ADD, &[r.full(0.0, &r.x(0).ty()), r.x(1), r.ct]));
     }),
+    batch: Batch::Rule(gathers),
 };
 
 fn infer_gather(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -86,6 +89,7 @@ pub static SCATTER_ADD: Entry = Entry {
         r.give(0, || r.ct);
         r.give(2, || along(r, &GATHER, &[r.ct, r.x(1)]));
     }),
+    batch: Batch::Rule(scatters),
 };
 
 fn infer_scatter_add(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -109,6 +113,14 @@ pub static DYNAMIC_SLICE: Entry = Entry {
     meaning: Meaning::Own { infer: infer_dynamic_slice, lower: |_| Lowering::DynamicSlice },
     gradient: Rule(|r| {
         r.give(0, || updated(r, r.full(0.0, &r.x(0).ty()), r.ct, 1));
+    }),
+    batch: Batch::Rule(|b| match starts_differ(b, 1) {
+        true => b.one_by_one(),
+        false => {
+            let starts = (1..b.operands()).map(|k| b.x(k));
+            let operands: Vec<Term> = [b.x(0), b.start(0)].into_iter().chain(starts).collect();
+            b.apply(b.prefixed(&[("sizes", b.size as i64)]), &operands)
+        }
     }),
 };
 
@@ -142,6 +154,14 @@ pub static DYNAMIC_UPDATE_SLICE: Entry = Entry {
             let operands: Vec<Term> = std::iter::once(r.ct).chain(starts(r, 2)).collect();
             r.op(&DYNAMIC_SLICE, sizes, &operands)
         });
+    }),
+    batch: Batch::Rule(|b| match starts_differ(b, 2) {
+        true => b.one_by_one(),
+        false => {
+            let starts = (2..b.operands()).map(|k| b.x(k));
+            let operands = [b.front(0), b.front(1), b.start(0)].into_iter().chain(starts);
+            b.apply(b.params.clone(), &operands.collect::<Vec<Term>>())
+        }
     }),
 };
 
@@ -194,4 +214,70 @@ fn starts<'r>(r: &rule::Rule<'r>, first: usize) -> impl Iterator<Item = Term<'r>
 fn updated<'r>(r: &rule::Rule<'r>, x: Term<'r>, window: Term<'r>, first: usize) -> Term<'r> {
     let operands: Vec<Term> = [x, window].into_iter().chain(starts(r, first)).collect();
     r.op(&DYNAMIC_UPDATE_SLICE, Params::new(), &operands)
+}
+
+/// Whether a start, from operand `first` on, is one for each example.
+fn starts_differ(b: &Examples, first: usize) -> bool {
+    (first..b.operands()).any(|k| b.batched(k))
+}
+
+/// Which axis of an example positions run along.
+fn axis_of(b: &Examples) -> usize {
+    b.params.int("axis").unwrap_or_default() as usize
+}
+
+fn gathers<'r>(b: &Examples<'r>) -> Term<'r> {
+    match (b.batched(0), b.batched(1)) {
+        (_, false) => b.apply(b.shifted(&["axis"]), &[b.x(0), b.x(1)]),
+        // The batch's axis is the first of the indices' own, where the axis was.
+        (false, true) => moved(b.apply(b.params.clone(), &[b.x(0), b.x(1)]), axis_of(b), 0),
+        (true, true) => {
+            let axis = axis_of(b);
+            let indices = b.shape(1).rank() - (b.shape(0).rank() - axis - 1);
+            let rows = b.op(&GATHER, along_first(), &[joined(b, b.x(0)), positions(b)]);
+            // [n, indices…, before…, behind…] to [n, before…, indices…, behind…].
+            (0..axis).fold(rows, |rows, at| moved(rows, 1 + indices + at, 1 + at))
+        }
+    }
+}
+
+fn scatters<'r>(b: &Examples<'r>) -> Term<'r> {
+    if !b.batched(1) {
+        return b.apply(b.shifted(&["axis"]), &[b.front(0), b.x(1), b.front(2)]);
+    }
+    let (axis, x) = (axis_of(b), b.front(0));
+    let indices = b.shape(1).rank() - (b.shape(0).rank() - axis - 1);
+    // As in a gather, the other way round: the indices' axes come before those before the axis.
+    let updates = (0..axis).fold(b.front(2), |updates, _| moved(updates, 1, axis + indices));
+    let rows = moved(x, 1 + axis, 1).shape();
+    let sums = b.op(&SCATTER_ADD, along_first(), &[joined(b, x), positions(b), updates]);
+    moved(sums.reshape(&rows), 1, 1 + axis)
+}
+
+fn along_first() -> Params {
+    Params::new().with("axis", Param::Int(0))
+}
+
+/// All examples' slices along the axis one behind the other: `[n · extent, before…, behind…]`.
+fn joined<'r>(b: &Examples<'r>, x: Term<'r>) -> Term<'r> {
+    let rows = moved(x, 1 + axis_of(b), 1);
+    let shape = rows.shape();
+    rows.reshape(&Shape::new([&[shape[0] * shape[1]], &shape[2..]].concat()))
+}
+
+/// Each example's indices, clamped to its axis and moved to where [`joined`] has its slices.
+fn positions<'r>(b: &Examples<'r>) -> Term<'r> {
+    let (x, axis) = (b.shape(0), axis_of(b));
+    let own = b.shape(1);
+    let split = own.rank() - (x.rank() - axis - 1);
+    let ones = vec![1; x.rank() - 1];
+    let shape = b.leading(&[&own[..split], &ones].concat());
+    let last = b.start(x[axis] as i64 - 1);
+    let inside = b.x(1).with(&MAXIMUM, b.start(0)).with(&MINIMUM, last).reshape(&shape);
+    let column = Shape::new([&[b.size], vec![1; shape.rank() - 1].as_slice()].concat());
+    let params = Params::new()
+        .with("dtype", Param::DType(DType::I32))
+        .with("shape", Param::Shape(column))
+        .with("axis", Param::Int(0));
+    inside + b.op(&IOTA, params, &[]) * b.start(x[axis] as i64)
 }

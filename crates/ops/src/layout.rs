@@ -1,6 +1,7 @@
 //! Ops that place elements and compute nothing: any element type.
 
 use crate::application::Application;
+use crate::batch::Batch;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::Rule;
 use crate::rule::{self, Term};
@@ -27,6 +28,7 @@ pub static RESHAPE: Entry = Entry {
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_reshape, lower: |_| Lowering::Reshape },
     gradient: Rule(|r| r.give(0, || r.ct.reshape(&r.x(0).shape()))),
+    batch: Batch::Rule(|b| b.apply(b.prefixed(&[("shape", b.size as i64)]), &[b.x(0)])),
 };
 
 fn infer_reshape(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -56,6 +58,16 @@ pub static TRANSPOSE: Entry = Entry {
             r.ct.transpose(&back)
         })
     }),
+    batch: Batch::Rule(|b| {
+        let perm: Vec<usize> = b
+            .params
+            .ints("perm")
+            .unwrap_or_default()
+            .iter()
+            .map(|&axis| axis as usize + 1)
+            .collect();
+        b.x(0).transpose(&[&[0], perm.as_slice()].concat())
+    }),
 };
 
 fn infer_transpose(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -84,6 +96,13 @@ pub static BROADCAST: Entry = Entry {
     params: &[ParamSpec::new("shape", Format::Shape, "The result's shape.")],
     meaning: Meaning::Own { infer: infer_broadcast, lower: lower_broadcast },
     gradient: Rule(|r| r.give(0, || r.ct)),
+    batch: Batch::Rule(|b| {
+        let own = b.shape(0);
+        let rank = b.params.shape("shape").map_or(0, Shape::rank);
+        let ones = vec![1; rank - own.rank()];
+        let aligned = b.x(0).reshape(&b.leading(&[&ones, own.dims()].concat()));
+        b.apply(b.prefixed(&[("shape", b.size as i64)]), &[aligned])
+    }),
 };
 
 fn infer_broadcast(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -118,6 +137,10 @@ pub static SLICE: Entry = Entry {
     ],
     meaning: Meaning::Own { infer: infer_slice, lower: lower_slice },
     gradient: Rule(|r| r.give(0, || unsliced(r))),
+    batch: Batch::Rule(|b| {
+        let whole = [("start", 0), ("stop", b.size as i64), ("step", 1)];
+        b.apply(b.prefixed(&whole), &[b.x(0)])
+    }),
 };
 
 fn infer_slice(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -157,6 +180,7 @@ pub static FLIP: Entry = Entry {
     params: &[ParamSpec::new("axes", Format::Ints, "The axes to reverse, ascending.")],
     meaning: Meaning::Own { infer: infer_flip, lower: lower_flip },
     gradient: Rule(|r| r.give(0, || r.op(&FLIP, r.params.clone(), &[r.ct]))),
+    batch: Batch::Rule(|b| b.apply(b.shifted(&["axes"]), &[b.x(0)])),
 };
 
 fn infer_flip(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -197,6 +221,10 @@ pub static CONCATENATE: Entry = Entry {
             r.give(k, || r.ct.slice(start, stop));
         }
     }),
+    batch: Batch::Rule(|b| {
+        let operands: Vec<Term> = (0..b.operands()).map(|k| b.front(k)).collect();
+        b.apply(b.shifted(&["axis"]), &operands)
+    }),
 };
 
 fn infer_concatenate(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -235,6 +263,10 @@ pub static PAD: Entry = Entry {
         };
         r.give(0, inner);
         r.give(1, || r.ct.sum_to(&Shape::scalar()) - inner().sum_to(&Shape::scalar()));
+    }),
+    batch: Batch::Rule(|b| match b.batched(1) {
+        false => b.apply(b.prefixed(&[("low", 0), ("high", 0)]), &[b.x(0), b.x(1)]),
+        true => b.one_by_one(),
     }),
 };
 

@@ -45,6 +45,7 @@
 //! example from [`entry`].
 
 mod application;
+mod batch;
 mod control;
 mod create;
 mod cumulative;
@@ -60,6 +61,7 @@ mod rule;
 mod special;
 
 pub use application::{axes, axis};
+pub use batch::{Batch, Examples};
 pub use control::{COND, SCAN, WHILE};
 pub use create::{FULL, IOTA, RANDOM_BITS};
 pub use cumulative::{CUMMAX, CUMMIN, CUMPROD, CUMSUM};

@@ -2,6 +2,7 @@
 //! `keep` leaves them in the result with extent 1.
 
 use crate::application::Application;
+use crate::batch::Batch;
 use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::{Rule, Zero};
@@ -29,6 +30,7 @@ macro_rules! reductions {
                 params: PARAMS,
                 meaning: Meaning::Reduce { domain: Domain::$domain, kind: ReduceKind::$kind },
                 gradient: $gradient,
+                batch: Batch::Rule(|b| b.apply(b.shifted(&["axes"]), &[b.x(0)])),
             };
         )*
 

@@ -31,7 +31,7 @@ struct Writer<'a> {
 }
 
 /// Object-safe, so that terms carry one lifetime.
-trait Emit {
+pub(crate) trait Emit {
     fn emit(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Value;
     fn ty(&self, value: Value) -> Type;
 }
@@ -74,27 +74,37 @@ pub struct Term<'r> {
     value: Value,
 }
 
+/// Runs `rule` on a writer of equations; what it came back with, or the first fault.
+pub(crate) fn writing<T>(
+    builder: &mut FuncBuilder,
+    span: Option<Span>,
+    rule: impl FnOnce(&dyn Emit) -> T,
+) -> Result<T, Fault> {
+    let writer = Writer { builder: RefCell::new(builder), fault: Cell::new(None), span };
+    let written = rule(&writer);
+    match writer.fault.take() {
+        Some(fault) => Err(fault),
+        None => Ok(written),
+    }
+}
+
 /// Runs the rule of an op with one result.
 pub(crate) fn write(rule: fn(&Rule), pullback: Pullback) -> Cotangents {
     let Pullback { builder, inputs, outputs, params, cotangents, needed, span } = pullback;
     let Some(cotangent) = cotangents[0] else { return Ok(vec![None; inputs.len()]) };
-    let writer = Writer { builder: RefCell::new(builder), fault: Cell::new(None), span };
-    let term = |value| Term { writer: &writer, value };
-    let written = Rule {
-        writer: &writer,
-        inputs,
-        needed,
-        given: RefCell::new(vec![None; inputs.len()]),
-        params,
-        out: term(outputs[0]),
-        ct: term(cotangent),
-    };
-    rule(&written);
-    let given = written.given.into_inner();
-    match writer.fault.take() {
-        Some(fault) => Err(fault),
-        None => Ok(given),
-    }
+    writing(builder, span, |writer| {
+        let written = Rule {
+            writer,
+            inputs,
+            needed,
+            given: RefCell::new(vec![None; inputs.len()]),
+            params,
+            out: Term { writer, value: outputs[0] },
+            ct: Term { writer, value: cotangent },
+        };
+        rule(&written);
+        written.given.into_inner()
+    })
 }
 
 impl<'r> Rule<'r> {
@@ -140,6 +150,14 @@ impl<'r> Rule<'r> {
 }
 
 impl<'r> Term<'r> {
+    pub(crate) fn new(writer: &'r dyn Emit, value: Value) -> Term<'r> {
+        Term { writer, value }
+    }
+
+    pub(crate) fn value(self) -> Value {
+        self.value
+    }
+
     pub fn ty(self) -> Type {
         self.writer.ty(self.value)
     }

@@ -1,6 +1,7 @@
 //! Ops with mixed element types, and those that hold or pass programs.
 
 use crate::application::{Application, list};
+use crate::batch::Batch;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::{Held, Rule};
 use vramlab_ir::{DType, Fault, FaultKind, Func, Lowering, ScalarOp, ScalarProgram, Type};
@@ -24,6 +25,7 @@ pub static SELECT: Entry = Entry {
         r.give(1, || r.x(0).select(r.ct, zero()));
         r.give(2, || r.x(0).select(zero(), r.ct));
     }),
+    batch: Batch::Elementwise,
 };
 
 fn infer_select(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -53,6 +55,7 @@ pub static CONVERT: Entry = Entry {
     params: &[ParamSpec::new("dtype", Format::DType, "The type to convert to.")],
     meaning: Meaning::Own { infer: infer_convert, lower: lower_convert },
     gradient: Rule(|r| r.give(0, || r.ct.convert(r.x(0).dtype()))),
+    batch: Batch::Elementwise,
 };
 
 fn infer_convert(a: &Application) -> Result<Vec<Type>, Fault> {
@@ -76,6 +79,7 @@ pub static IDENTITY: Entry = Entry {
     params: &[],
     meaning: Meaning::Own { infer: |a| Ok(a.inputs.to_vec()), lower: |_| Lowering::Identity },
     gradient: Rule(|r| r.give(0, || r.ct)),
+    batch: Batch::Elementwise,
 };
 
 /// A function applied to the operands.
@@ -90,6 +94,7 @@ pub static CALL: Entry = Entry {
     ],
     meaning: Meaning::Own { infer: infer_call, lower: |a| Lowering::Call(a.func("func").clone()) },
     gradient: Held,
+    batch: Batch::Held,
 };
 
 fn infer_call(a: &Application) -> Result<Vec<Type>, Fault> {

@@ -10,10 +10,13 @@
 //! Everything else is read off it: the gradient's program, the two halves of a `vjp`, what is kept
 //! from the one for the other ([`Residual`]) and why.
 //!
+//! [`vmap`] is the other transform: the same program over one more leading axis.
+//!
 //! Absent on purpose: rules of ops (they stand in the op table), arrays, devices, the order and
 //! places of buffers.
 
 mod activity;
+mod batch;
 mod fault;
 mod gradient;
 mod joint;
@@ -23,6 +26,7 @@ mod reverse;
 mod split;
 mod writer;
 
+pub use batch::vmap;
 pub use gradient::{jvp, value_and_grad, vjp};
 pub use joint::{Joint, Mark, Stage};
 pub use policy::{POLICIES, Policy};

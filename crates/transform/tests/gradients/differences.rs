@@ -9,9 +9,9 @@ use vramlab_ops::{Entry, Format, Operands, entries};
 use vramlab_transform::{Joint, jvp, vjp};
 
 /// Operand types and parameters that the op takes, floats in f64.
-struct Application {
-    inputs: Vec<Type>,
-    params: Params,
+pub struct Application {
+    pub inputs: Vec<Type>,
+    pub params: Params,
 }
 
 fn shape(random: &mut Random) -> Shape {
@@ -68,7 +68,7 @@ fn param(random: &mut Random, format: Format, inputs: &[Type]) -> Param {
     }
 }
 
-fn application(random: &mut Random, entry: &'static Entry) -> Option<Application> {
+pub fn application(random: &mut Random, entry: &'static Entry) -> Option<Application> {
     for _ in 0..4000 {
         let inputs = operands(random, entry);
         let params = entry.params.iter().fold(Params::new(), |params, spec| {
@@ -84,7 +84,7 @@ fn application(random: &mut Random, entry: &'static Entry) -> Option<Application
     None
 }
 
-fn program(entry: &'static Entry, application: &Application) -> Func {
+pub fn program(entry: &'static Entry, application: &Application) -> Func {
     let mut builder = FuncBuilder::new(entry.name);
     let values: Vec<_> = application.inputs.iter().map(|ty| builder.param(ty.clone())).collect();
     let results = builder.push(entry, application.params.clone(), &values, None).unwrap();

@@ -1,5 +1,7 @@
-//! Gradients against what they mean: central differences of the interpreter in f64.
+//! Transforms against what they mean, by the interpreter in f64: gradients against central
+//! differences, batches against one example after the other.
 
+mod batching;
 mod differences;
 mod programs;
 mod support;
