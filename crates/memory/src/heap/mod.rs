@@ -89,12 +89,18 @@ impl InTransit {
 impl Heap {
     /// The memory of a device in a mode. Nothing is asked of the driver yet.
     pub fn new(driver: Box<dyn Driver>, mode: ModeSpec) -> Heap {
+        Heap::with_ledger(driver, mode, Ledger::default())
+    }
+
+    /// The same with a ledger of another size; nothing may be in it yet.
+    pub fn with_ledger(driver: Box<dyn Driver>, mode: ModeSpec, mut ledger: Ledger) -> Heap {
         let resource = stack::build(&mode, driver.figures().total);
+        ledger.set_first_mode(&mode.to_string(), PoolId(0));
         Heap {
             driver,
             current: Pool { id: PoolId(0), mode, resource },
             older: Vec::new(),
-            ledger: Ledger::default(),
+            ledger,
             next_pool: 1,
             warnings: Vec::new(),
             fail_in: 0,
@@ -244,7 +250,7 @@ impl Heap {
         let before = std::mem::replace(&mut self.current, pool);
         self.older.push(before);
         let name = self.current.mode.to_string();
-        self.ledger.note(EventKind::ModeSwitch, now_ns, &name, 0);
+        self.ledger.switch(now_ns, &name, self.current.id);
         self.close_empty(now_ns);
     }
 
@@ -274,7 +280,7 @@ impl Heap {
         let failed = std::mem::replace(&mut self.current, before);
         self.older.push(failed);
         let name = self.current.mode.to_string();
-        self.ledger.note(EventKind::ModeSwitch, now_ns, &name, 0);
+        self.ledger.switch(now_ns, &name, self.current.id);
         self.close_empty(now_ns);
         true
     }

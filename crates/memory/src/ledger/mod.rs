@@ -7,14 +7,17 @@
 
 mod event;
 mod figures;
+pub mod history;
 mod places;
 
 pub use event::{EVENT_KINDS, Event, EventKind, Live, Owner, OwnerId, Site, TextId};
 pub use figures::{OwnerFigures, ScopeFigures, Totals};
+pub use history::{Moment, walk};
 
-use crate::{Block, BlockId, Stream};
+use crate::{Block, BlockId, PoolId, Stream};
 use event::NOBODY;
 use figures::{Peak, Scope, count};
+use history::Held;
 use places::{Places, apply};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -30,6 +33,8 @@ pub struct Ledger {
     dropped: u64,
     live: Places,
     checkpoint: Places,
+    /// What was held from the driver where the kept events begin, and in which mode.
+    held: Held,
     sequence: u64,
     /// Places from here on were never named.
     unused: usize,
@@ -59,6 +64,7 @@ impl Ledger {
             dropped: 0,
             live: Places::default(),
             checkpoint: Places::default(),
+            held: Held::default(),
             sequence: 0,
             unused: 0,
             totals: Totals::ZERO,
@@ -80,8 +86,9 @@ impl Ledger {
         self.recording = recording;
         if !recording {
             self.dropped += self.ring.len() as u64;
-            self.ring.clear();
-            self.checkpoint = self.live.clone();
+            for gone in std::mem::take(&mut self.ring) {
+                self.checkpoint_moves(&gone);
+            }
         }
     }
 
@@ -125,6 +132,19 @@ impl Ledger {
 
     fn checkpoint_moves(&mut self, event: &Event) {
         apply(&mut self.checkpoint, event, |_, _| {});
+        self.held.apply(event);
+    }
+
+    /// The mode and the pool that answer before the first event.
+    pub fn set_first_mode(&mut self, name: &str, pool: PoolId) {
+        let text = self.text(name);
+        self.held.answers(text, pool);
+    }
+
+    /// Records that another mode answers from here on.
+    pub fn switch(&mut self, time_ns: u64, name: &str, pool: PoolId) {
+        let text = self.text(name);
+        self.record(Event { text, pool, ..Event::of(EventKind::ModeSwitch, time_ns) });
     }
 
     /// A name for the next block; its place is free until that block is recorded and again once it is gone.
@@ -351,6 +371,11 @@ impl Ledger {
     /// The blocks that were live where the kept events begin, in the order of their making.
     pub fn checkpoint(&self) -> Vec<Live> {
         self.checkpoint.in_order()
+    }
+
+    /// What was held from the driver where the kept events begin, and in which mode.
+    pub fn held_at_begin(&self) -> &Held {
+        &self.held
     }
 
     /// The blocks that are live now, in the order of their making.
