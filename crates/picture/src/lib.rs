@@ -24,6 +24,59 @@ pub use map::{Chunk, ChunkState, Map, Region};
 pub use samples::{Bucket, Samples};
 pub use timeline::{Mark, MarkKind, Series, Style, Timeline, Unit};
 
+use xml::{Writer, number};
+
+/// Something that can be drawn, alone or above something else.
+pub trait Drawing {
+    /// What it measures from top to bottom, in pixels; all are [`WIDTH`] wide.
+    fn height(&self) -> f64;
+
+    /// Draws it, its upper left corner at 0, 0.
+    fn draw(&self, svg: &mut Writer);
+
+    /// Its figures in one sentence: for who cannot see the picture.
+    fn summary(&self) -> String;
+}
+
+/// What a picture measures from left to right, in pixels.
+pub const WIDTH: f64 = 960.0;
+
+/// Drawings one below the other, as one `<svg>` element.
+pub fn sheet(drawings: &[&dyn Drawing], paper: Paper) -> String {
+    let height: f64 = drawings.iter().map(|drawing| drawing.height() + BETWEEN).sum();
+    let words: Vec<String> = drawings.iter().map(|drawing| drawing.summary()).collect();
+    let mut svg = Writer::default();
+    open_svg(&mut svg, (height - BETWEEN).max(1.0), paper, &words.join("; "));
+    let mut top = 0.0;
+    for drawing in drawings {
+        svg.open("g", &[("transform", format!("translate(0 {})", number(top)))]);
+        drawing.draw(&mut svg);
+        svg.close();
+        top += drawing.height() + BETWEEN;
+    }
+    svg.finish()
+}
+
+const BETWEEN: f64 = 12.0;
+
+fn open_svg(svg: &mut Writer, height: f64, paper: Paper, words: &str) {
+    svg.open(
+        "svg",
+        &[
+            ("xmlns", "http://www.w3.org/2000/svg".into()),
+            ("width", number(WIDTH)),
+            ("height", number(height)),
+            ("viewBox", format!("0 0 {} {}", number(WIDTH), number(height))),
+            ("color", paper.ink().into()),
+            ("font-family", words::FONT.into()),
+            ("font-size", words::FONT_SIZE.into()),
+            ("style", "max-width:100%;height:auto".into()),
+            ("role", "img".into()),
+            ("aria-label", words.into()),
+        ],
+    );
+}
+
 /// Where a picture will stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paper {

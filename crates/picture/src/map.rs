@@ -4,9 +4,9 @@
 //! than a pixel are drawn together, as high as they are full; a picture has a few thousand elements at most, however
 //! many chunks there are.
 
-use crate::words::{FONT, FONT_SIZE, exact, fitting, size, width};
+use crate::words::{exact, fitting, size, width};
 use crate::xml::{Writer, number};
-use crate::{Paper, colour};
+use crate::{Drawing, Paper, WIDTH, colour};
 use std::collections::BTreeMap;
 
 /// The regions of a device's pools.
@@ -76,8 +76,6 @@ impl Chunk {
     }
 }
 
-/// What a picture measures from left to right, in pixels.
-const WIDTH: f64 = 960.0;
 const BAR: f64 = 26.0;
 const ROW: f64 = 50.0;
 const GAP: f64 = 6.0;
@@ -92,38 +90,31 @@ const GOOD_ROWS: usize = 8;
 const MOST_ROWS: usize = 24;
 const MOST_IN_LEGEND: usize = 12;
 
-impl Map {
-    /// One `<svg>` element.
-    pub fn svg(&self, paper: Paper) -> String {
-        let layout = Layout::of(self);
-        let legend = self.legend();
-        let top = if self.title.is_empty() { 4.0 } else { 22.0 };
-        let legend_top =
-            top + layout.rows as f64 * ROW + if layout.hidden > 0 { 18.0 } else { 0.0 };
-        let (legend_places, legend_rows) = places(&legend);
-        let height = legend_top + legend_rows as f64 * 17.0 + 6.0;
-        let mut svg = Writer::default();
-        open_svg(&mut svg, WIDTH, height, paper, &self.summary());
-        if !self.title.is_empty() {
-            text(&mut svg, 0.0, 13.0, &self.title, true);
-        }
-        for place in &layout.places {
-            self.draw_region(place, &layout, top, &mut svg);
-        }
-        if layout.hidden > 0 {
-            let line = format!("{} more regions are not drawn", layout.hidden);
-            text(&mut svg, 0.0, legend_top - 6.0, &line, false);
-        }
-        for ((name, colour, opacity), (x, row)) in legend.iter().zip(legend_places) {
-            let y = legend_top + row as f64 * 17.0;
-            swatch(&mut svg, x, y, colour, *opacity);
-            text(&mut svg, x + 15.0, y + 10.0, name, false);
-        }
-        svg.finish()
+impl Drawing for Map {
+    fn height(&self) -> f64 {
+        Shape::of(self).height
     }
 
-    /// The figures in one sentence: for who cannot see the picture.
-    pub fn summary(&self) -> String {
+    fn draw(&self, svg: &mut Writer) {
+        let shape = Shape::of(self);
+        if !self.title.is_empty() {
+            text(svg, 0.0, 13.0, &self.title, true);
+        }
+        for place in &shape.layout.places {
+            self.draw_region(place, &shape.layout, shape.top, svg);
+        }
+        if shape.layout.hidden > 0 {
+            let line = format!("{} more regions are not drawn", shape.layout.hidden);
+            text(svg, 0.0, shape.legend_top - 6.0, &line, false);
+        }
+        for ((name, colour, opacity), (x, row)) in shape.legend.iter().zip(&shape.legend_places) {
+            let y = shape.legend_top + *row as f64 * LEGEND_ROW;
+            swatch(svg, *x, y, colour, *opacity);
+            text(svg, x + 15.0, y + 10.0, name, false);
+        }
+    }
+
+    fn summary(&self) -> String {
         let chunks = || self.regions.iter().flat_map(|region| &region.chunks);
         let used: u64 = chunks().map(Chunk::used).sum();
         let slack: u64 = chunks().map(Chunk::slack).sum();
@@ -137,6 +128,13 @@ impl Map {
             size(slack),
             size(pool - used - slack)
         )
+    }
+}
+
+impl Map {
+    /// One `<svg>` element.
+    pub fn svg(&self, paper: Paper) -> String {
+        crate::sheet(&[self], paper)
     }
 
     fn draw_region(&self, place: &Place, layout: &Layout, top: f64, svg: &mut Writer) {
@@ -179,7 +177,7 @@ impl Map {
     }
 
     /// Marks, then owners by bytes, largest first: name, colour, opacity.
-    fn legend(&self) -> Vec<(String, String, f64)> {
+    fn legend(&self) -> Vec<Entry> {
         let mut owners: BTreeMap<&str, u64> = BTreeMap::new();
         let chunks = || self.regions.iter().flat_map(|region| &region.chunks);
         for chunk in chunks().filter(|chunk| chunk.state == ChunkState::Used) {
@@ -188,7 +186,7 @@ impl Map {
         let mut owners: Vec<(&str, u64)> = owners.into_iter().collect();
         owners.sort_by_key(|(name, bytes)| (std::cmp::Reverse(*bytes), *name));
         let marks = [("used", 1.0), ("slack", SLACK), ("free", FREE)];
-        let mut legend: Vec<(String, String, f64)> = marks
+        let mut legend: Vec<Entry> = marks
             .into_iter()
             .map(|(name, opacity)| (name.to_string(), "currentColor".to_string(), opacity))
             .collect();
@@ -209,6 +207,33 @@ impl Map {
     }
 }
 
+/// Where everything stands, from the top down.
+struct Shape {
+    layout: Layout,
+    top: f64,
+    legend: Vec<Entry>,
+    legend_places: Vec<(f64, usize)>,
+    legend_top: f64,
+    height: f64,
+}
+
+impl Shape {
+    fn of(map: &Map) -> Shape {
+        let layout = Layout::of(map);
+        let legend = map.legend();
+        let top = if map.title.is_empty() { 4.0 } else { 22.0 };
+        let told = if layout.hidden > 0 { 18.0 } else { 0.0 };
+        let legend_top = top + layout.rows as f64 * ROW + told;
+        let (legend_places, rows) = places(&legend);
+        let height = legend_top + rows as f64 * LEGEND_ROW;
+        Shape { layout, top, legend, legend_places, legend_top, height }
+    }
+}
+
+/// An entry of the legend: name, colour, opacity.
+type Entry = (String, String, f64);
+
+const LEGEND_ROW: f64 = 17.0;
 const SLACK: f64 = 0.4;
 const PENDING: f64 = 0.5;
 const FREE: f64 = 0.08;
@@ -412,25 +437,6 @@ fn describe_run(chunks: &[Chunk], region: &str) -> String {
     words
 }
 
-/// The root element, with words for who cannot see it.
-pub(crate) fn open_svg(svg: &mut Writer, width: f64, height: f64, paper: Paper, words: &str) {
-    svg.open(
-        "svg",
-        &[
-            ("xmlns", "http://www.w3.org/2000/svg".into()),
-            ("width", number(width)),
-            ("height", number(height)),
-            ("viewBox", format!("0 0 {} {}", number(width), number(height))),
-            ("color", paper.ink().into()),
-            ("font-family", FONT.into()),
-            ("font-size", FONT_SIZE.into()),
-            ("style", "max-width:100%;height:auto".into()),
-            ("role", "img".into()),
-            ("aria-label", words.into()),
-        ],
-    );
-}
-
 pub(crate) fn text(svg: &mut Writer, x: f64, y: f64, words: &str, strong: bool) {
     let mut attributes =
         vec![("x", number(x)), ("y", number(y)), ("fill", "currentColor".to_string())];
@@ -478,7 +484,7 @@ pub(crate) fn swatch(svg: &mut Writer, x: f64, y: f64, colour: &str, opacity: f6
 }
 
 /// Where the entries of a legend stand: x and row of each, and how many rows that makes.
-fn places(legend: &[(String, String, f64)]) -> (Vec<(f64, usize)>, usize) {
+fn places(legend: &[Entry]) -> (Vec<(f64, usize)>, usize) {
     let (mut x, mut row) = (0.0, 0);
     let mut all = Vec::with_capacity(legend.len());
     for (name, _, _) in legend {

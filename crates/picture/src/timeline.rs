@@ -1,9 +1,9 @@
 //! Series over time, over events or over cells: what was in arrays, in use, held; and where the peak was.
 
-use crate::map::{open_svg, swatch, text};
+use crate::map::{swatch, text};
 use crate::words::{duration, share, size, width};
 use crate::xml::{Writer, number};
-use crate::{Paper, Samples, colour};
+use crate::{Drawing, Paper, Samples, WIDTH, colour};
 
 /// Several series over one axis.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -101,7 +101,6 @@ impl Unit {
     }
 }
 
-const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 220.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 12.0;
@@ -135,28 +134,27 @@ impl Plot {
     }
 }
 
-impl Timeline {
-    /// One `<svg>` element.
-    pub fn svg(&self, paper: Paper) -> String {
-        let plot = self.plot();
-        let mut svg = Writer::default();
-        open_svg(&mut svg, WIDTH, plot.bottom() + BELOW, paper, &self.summary());
-        if !self.title.is_empty() {
-            text(&mut svg, 0.0, 13.0, &self.title, true);
-        }
-        self.grid(&plot, &mut svg);
-        self.draw_marks(&plot, &mut svg);
-        for series in &self.series {
-            draw_series(series, &plot, &mut svg);
-        }
-        self.draw_peak(&plot, &mut svg);
-        self.hover(&plot, &mut svg);
-        self.legend(&plot, &mut svg);
-        svg.finish()
+impl Drawing for Timeline {
+    fn height(&self) -> f64 {
+        self.plot().bottom() + BELOW
     }
 
-    /// The figures in one sentence: for who cannot see the picture.
-    pub fn summary(&self) -> String {
+    fn draw(&self, svg: &mut Writer) {
+        let plot = self.plot();
+        if !self.title.is_empty() {
+            text(svg, 0.0, 13.0, &self.title, true);
+        }
+        self.grid(&plot, svg);
+        self.draw_marks(&plot, svg);
+        for series in &self.series {
+            draw_series(series, &plot, svg);
+        }
+        self.draw_peak(&plot, svg);
+        self.hover(&plot, svg);
+        self.legend(&plot, svg);
+    }
+
+    fn summary(&self) -> String {
         let one = |series: &Series| {
             let samples = &series.samples;
             let peak = samples.peak().map_or(0, |(_, peak)| peak);
@@ -167,6 +165,13 @@ impl Timeline {
             }
         };
         self.series.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Timeline {
+    /// One `<svg>` element.
+    pub fn svg(&self, paper: Paper) -> String {
+        crate::sheet(&[self], paper)
     }
 
     fn plot(&self) -> Plot {

@@ -2,8 +2,8 @@
 
 use vramlab_picture::xml::{Element, read};
 use vramlab_picture::{
-    Chunk, ChunkState, Map, Mark, MarkKind, Paper, Region, Samples, Series, Style, Timeline, Unit,
-    colour,
+    Chunk, ChunkState, Drawing, Map, Mark, MarkKind, Paper, Region, Samples, Series, Style,
+    Timeline, Unit, colour,
 };
 
 const MIB: u64 = 1 << 20;
@@ -147,6 +147,19 @@ fn the_same_data_is_the_same_picture() {
     assert_eq!(map.svg(Paper::Page), map.clone().svg(Paper::Page));
     let line = timeline(&[(0, 5), (9, 7)]);
     assert_eq!(line.svg(Paper::Page), line.clone().svg(Paper::Page));
+}
+
+#[test]
+fn drawings_stand_one_below_the_other() {
+    let map = Map { title: "m".into(), regions: vec![region("r", 0, &[(3, "a"), (9, "b")])] };
+    let line = timeline(&[(0, 5), (9, 7)]);
+    let all = elements(&vramlab_picture::sheet(&[&map, &line], Paper::Page));
+    let second = all.iter().filter_map(|e| e.attribute("transform")).nth(1).expect("two");
+    assert_eq!(second, format!("translate(0 {})", map.height() + 12.0));
+    let whole = map.height() + line.height() + 12.0;
+    assert_eq!(all[0].figure("height"), Some(whole));
+    assert!(all[0].attribute("aria-label").expect("words").contains("arrays 7 B"));
+    elements(&vramlab_picture::sheet(&[], Paper::Alone));
 }
 
 fn timeline(points: &[(u64, u64)]) -> Timeline {
