@@ -4,9 +4,6 @@ use crate::wire::PROTOCOL_VERSION;
 use serde_json::{Value, json};
 use vramlab_session::{CellError, Completeness, Completions, Content, Past};
 
-/// The display id of the pinned memory table.
-pub const MEMORY_DISPLAY: &str = "vramlab-memory";
-
 pub fn kernel_info() -> Value {
     json!({
         "status": "ok",
@@ -28,11 +25,14 @@ pub fn kernel_info() -> Value {
     })
 }
 
-/// A MIME bundle: text always, HTML when there is some.
+/// A MIME bundle: text always, HTML and a picture when there are some.
 pub fn bundle(content: &Content) -> Value {
     let mut bundle = json!({"text/plain": content.text});
     if let Some(html) = &content.html {
         bundle["text/html"] = json!(html);
+    }
+    if let Some(svg) = &content.svg {
+        bundle["image/svg+xml"] = json!(svg);
     }
     bundle
 }

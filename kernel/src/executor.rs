@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
 use tokio::sync::mpsc::UnboundedSender;
-use vramlab_session::{Event, MemoryReport, Session, Status, Watch, report};
+use vramlab_session::{Event, MEMORY_DISPLAY, MemoryReport, Session, Status, Watch, report};
 
 /// The executor's ends of every channel.
 pub struct Links {
@@ -217,6 +217,7 @@ fn show(event: Event, number: u32, answer: &Answer<'_>, pinned: &mut bool) {
         }
         Event::Display { content, id, update } => {
             let kind = if update { "update_display_data" } else { "display_data" };
+            *pinned |= id.as_deref() == Some(MEMORY_DISPLAY);
             answer.broadcast(kind, content::display(&content, id.as_deref()));
         }
         Event::Error(error) => answer.broadcast("error", content::error(&error)),
@@ -229,7 +230,8 @@ fn show(event: Event, number: u32, answer: &Answer<'_>, pinned: &mut bool) {
     }
 }
 
-/// Under `%watch live` the first cell makes one display, and every later cell updates it.
+/// Under `%watch live` every cell updates the one display that the command made; a session that began so makes it with
+/// its first cell.
 fn show_memory(memory: &MemoryReport, answer: &Answer<'_>, pinned: &mut bool) {
     let table = report::content(memory);
     if memory.watch != Watch::Live {
@@ -239,5 +241,5 @@ fn show_memory(memory: &MemoryReport, answer: &Answer<'_>, pinned: &mut bool) {
     }
     let kind = if *pinned { "update_display_data" } else { "display_data" };
     *pinned = true;
-    answer.broadcast(kind, content::display(&table, Some(content::MEMORY_DISPLAY)));
+    answer.broadcast(kind, content::display(&table, Some(MEMORY_DISPLAY)));
 }

@@ -1,6 +1,6 @@
 //! Cells without a prompt: from files, from `-c`, from standard input.
 
-use crate::face::Face;
+use crate::face::{self, Face};
 use crate::json::{self, Outputs};
 use crate::options::Options;
 use crate::{signals, source};
@@ -119,6 +119,7 @@ impl<'a> Batch<'a> {
         if self.echo {
             face.echo(&format!("[{}] ", self.session.next_cell()), cell);
         }
+        self.session.set_columns(face::width() - 1);
         let result = self.session.execute(cell, &mut |event| face.show(event));
         face.end_line();
         result

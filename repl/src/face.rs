@@ -179,7 +179,8 @@ fn known_width() -> Option<usize> {
     named.filter(|columns| *columns > 0).or_else(crate::terminal_size::columns)
 }
 
-fn width() -> usize {
+/// Columns that a line may have.
+pub fn width() -> usize {
     known_width().unwrap_or(USUAL_WIDTH)
 }
 

@@ -43,6 +43,9 @@ impl Outputs {
         if let Some(html) = &content.html {
             output.insert("text/html".into(), html.clone().into());
         }
+        if let Some(svg) = &content.svg {
+            output.insert("image/svg+xml".into(), svg.clone().into());
+        }
         self.streaming = false;
         self.list.push(Value::Object(output));
     }

@@ -1,7 +1,7 @@
 //! The prompt: read a cell, run it, show it, again.
 
 use crate::editor::Editor;
-use crate::face::Face;
+use crate::face::{self, Face};
 use crate::options::Options;
 use crate::paint::Paint;
 use crate::signals;
@@ -40,7 +40,9 @@ pub fn run(mut session: Session, options: &Options) -> Result<ExitCode, String> 
             Ok(cell) if cell.trim().is_empty() => {}
             Ok(cell) => {
                 keep(&mut lines, &cell, history.as_ref());
-                let result = session.borrow_mut().execute(&cell, &mut |event| face.show(event));
+                let mut session = session.borrow_mut();
+                session.set_columns(face::width() - 1);
+                let result = session.execute(&cell, &mut |event| face.show(event));
                 begun = result.next_input.unwrap_or_default();
                 if result.exit {
                     return Ok(ExitCode::SUCCESS);

@@ -232,10 +232,10 @@ impl Timeline {
                 line(svg, [x, plot.top, x, plot.bottom() + 4.0], "currentColor", opacity, dash);
                 drawn = x;
             }
-            let fits = x >= written && x + width(&mark.label) <= WIDTH;
-            if mark.kind == MarkKind::Cell && fits && !mark.label.is_empty() {
-                text(svg, x + 1.0, plot.bottom() + 14.0, &mark.label, false);
-                written = x + width(&mark.label) + 6.0;
+            let at = (x + 1.0).min(WIDTH - width(&mark.label));
+            if mark.kind == MarkKind::Cell && at >= written && !mark.label.is_empty() {
+                text(svg, at, plot.bottom() + 14.0, &mark.label, false);
+                written = at + width(&mark.label) + 6.0;
             }
             if mark.kind == MarkKind::Switch {
                 let at = (x + 4.0).min(WIDTH - RIGHT - width(&mark.label));

@@ -9,7 +9,8 @@ use vramlab_ir::{
     BufferId, Engine, Explanation, MemoryFigures, Origin, Program, ScopeFigures, Type,
 };
 use vramlab_memory::{
-    ChunkState, ModeSpec, RegionFigures, Stats, Trimmed, ledger::ScopeFigures as LedgerScope,
+    ChunkState, ModeSpec, RegionFigures, Stats, Trimmed, ledger::Live,
+    ledger::ScopeFigures as LedgerScope,
 };
 
 /// What kernels did. The traffic is by the operands' sizes, each operand of a kernel once.
@@ -117,6 +118,9 @@ pub struct ChunkReport {
     pub state: ChunkState,
     /// Who holds it; `None` where it is free.
     pub owner: Option<String>,
+    /// The cell and the line that made it; 0 where that is unknown.
+    pub cell: u32,
+    pub line: u32,
     /// Which region of [`Report::regions`].
     pub region: Option<usize>,
 }
@@ -230,7 +234,7 @@ impl State {
         ledger.by_owner().into_iter().map(report).collect()
     }
 
-    fn buffer_report(&self, storage: &Storage, regions: &[RegionFigures]) -> BufferReport {
+    fn buffer_report(&self, storage: &Storage, regions: &RegionIndex) -> BufferReport {
         let ids: Vec<BufferId> = storage.claims().collect();
         let id = self.buffers.get(ids[0]).expect("a storage lists live claims").storage;
         let claim = self.buffers.principal(id);
@@ -246,16 +250,29 @@ impl State {
             requested: storage.block.requested(),
             granted: storage.block.granted(),
             address: storage.block.address(),
-            region: region_of(regions, storage.block.address()),
+            region: regions.find(storage.block.address()),
             origin: claim.origin,
         }
     }
 }
 
-fn region_of(regions: &[RegionFigures], address: u64) -> Option<usize> {
-    let holds =
-        |region: &RegionFigures| (region.base..region.base + region.bytes).contains(&address);
-    regions.iter().position(holds)
+/// Finds the region of an address without a search through all of them. A region of mapped memory may have holes, so
+/// it reaches to wherever the next one begins.
+struct RegionIndex(Vec<(u64, usize)>);
+
+impl RegionIndex {
+    fn of(regions: &[RegionFigures]) -> RegionIndex {
+        let mut bases: Vec<(u64, usize)> =
+            regions.iter().enumerate().map(|(index, region)| (region.base, index)).collect();
+        bases.sort_unstable();
+        RegionIndex(bases)
+    }
+
+    /// `None` below every region, where arrays without elements stand.
+    fn find(&self, address: u64) -> Option<usize> {
+        let above = self.0.partition_point(|(base, _)| *base <= address);
+        Some(self.0[above.checked_sub(1)?].1)
+    }
 }
 
 fn plain(scope: &LedgerScope) -> ScopeFigures {
@@ -348,7 +365,7 @@ impl Context {
     /// The live arrays, in the order of their making.
     pub fn buffers(&self) -> Vec<BufferReport> {
         let state = self.lock();
-        let regions = state.heap.regions();
+        let regions = RegionIndex::of(&state.heap.regions());
         let mut storages: Vec<&Storage> =
             state.buffers.storages().map(|(_, storage)| storage).collect();
         storages.sort_unstable_by_key(|storage| storage.block.id());
@@ -358,20 +375,23 @@ impl Context {
     /// The map: every chunk of every pool with its owner, by address within each pool.
     pub fn chunks(&self) -> Vec<ChunkReport> {
         let state = self.lock();
-        let regions = state.heap.regions();
+        let regions = RegionIndex::of(&state.heap.regions());
         let ledger = state.heap.ledger();
-        let owners: HashMap<u64, String> = ledger
-            .live()
-            .iter()
-            .map(|live| (live.address, ledger.owner(live.owner).to_string()))
-            .collect();
-        let chunks = state.heap.chunks().into_iter().map(|chunk| ChunkReport {
-            address: chunk.address,
-            bytes: chunk.bytes,
-            requested: chunk.requested,
-            state: chunk.state,
-            owner: owners.get(&chunk.address).filter(|_| chunk.state == ChunkState::Used).cloned(),
-            region: region_of(&regions, chunk.address),
+        let live: HashMap<u64, Live> =
+            ledger.live().into_iter().map(|live| (live.address, live)).collect();
+        let chunks = state.heap.chunks().into_iter().map(|chunk| {
+            let held = live.get(&chunk.address).filter(|_| chunk.state == ChunkState::Used);
+            let site = held.map_or_else(Default::default, |live| live.site);
+            ChunkReport {
+                address: chunk.address,
+                bytes: chunk.bytes,
+                requested: chunk.requested,
+                state: chunk.state,
+                owner: held.map(|live| ledger.owner(live.owner).to_string()),
+                cell: site.cell,
+                line: site.line,
+                region: regions.find(chunk.address),
+            }
         });
         chunks.collect()
     }

@@ -30,11 +30,16 @@ pub enum Event {
     },
 }
 
+/// The id of the display that `%watch live` pins.
+pub const MEMORY_DISPLAY: &str = "vramlab-memory";
+
 /// The same thing for several faces. `text` is always there and complete.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Content {
     pub text: String,
     pub html: Option<String>,
+    /// A picture by itself, for faces that show images; in a page it stands in `html` already.
+    pub svg: Option<String>,
     /// A table for the terminal to draw by its width; then `text` is its plain rendering.
     pub table: Option<Table>,
 }
@@ -161,6 +166,8 @@ pub struct MemoryReport {
     pub strip: String,
     /// Compile cache entries by bytes, largest first (for the full table).
     pub caches: Vec<(String, u64)>,
+    /// The map of the pool as SVG. Only for the pinned display.
+    pub picture: String,
     pub wall_ns: u64,
     pub tier: Option<Tier>,
     /// Lines that must not be missed: a backed-off preallocation, a copied donation and its holder.

@@ -105,7 +105,11 @@ fn of_items<'a>(items: impl Iterator<Item = &'a Item>) -> Option<Content> {
             escape(item.example)
         ));
     }
-    (!text.is_empty()).then(|| Content { text: text.join("\n\n"), html: Some(html), table: None })
+    (!text.is_empty()).then(|| Content {
+        text: text.join("\n\n"),
+        html: Some(html),
+        ..Content::default()
+    })
 }
 
 /// Type, shape, bytes, holders and cell.

@@ -20,6 +20,7 @@ mod measure;
 mod oom;
 mod parts;
 pub mod percent;
+mod pictures;
 pub mod report;
 mod rewrite;
 pub mod scan;

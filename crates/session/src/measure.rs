@@ -1,8 +1,9 @@
 //! The memory report of a cell, out of the runtime's plain figures.
 
 use crate::event::{CompileCounts, MemoryReport, ScopeReport, Tier, Watch};
-use crate::report;
-use vramlab_runtime::{CellFigures, ChunkReport, Context, Report};
+use crate::{pictures, report};
+use vramlab_picture::Paper;
+use vramlab_runtime::{CellFigures, Context, Report};
 
 /// What the session knows of a cell beside the runtime.
 pub struct Around {
@@ -17,6 +18,7 @@ pub struct Around {
 pub fn memory(context: &Context, cell: &CellFigures, around: &Around) -> MemoryReport {
     let now = context.report();
     let full = around.watch == Watch::Full;
+    let live = around.watch == Watch::Live;
     let (figures, did) = (&now.figures, &cell.figures);
     let peak = did.peak_bytes_in_use.max(cell.start_bytes_in_use).max(figures.bytes_in_use);
     MemoryReport {
@@ -45,8 +47,9 @@ pub fn memory(context: &Context, cell: &CellFigures, around: &Around) -> MemoryR
         compile_ns_cell: cell.jit.compile_ns,
         scopes: cell.scopes.iter().map(scope).collect(),
         variables: owners(&now),
-        strip: if full { strip(&context.chunks(), STRIP) } else { String::new() },
+        strip: if full || live { pictures::pool_strip(context, STRIP) } else { String::new() },
         caches: if full { caches(context) } else { Vec::new() },
+        picture: if live { pictures::map(context).svg(Paper::Page) } else { String::new() },
         wall_ns: around.wall_ns,
         tier: Some(around.tier),
         notes: context.take_notes(),
@@ -88,57 +91,7 @@ fn caches(context: &Context) -> Vec<(String, u64)> {
 }
 
 /// Characters of the strip of a whole pool.
-pub const STRIP: usize = 64;
-
-/// The pool as `width` characters: `█` in use, `▒` partly, `·` free, `│` between regions.
-pub fn strip(chunks: &[ChunkReport], width: usize) -> String {
-    let total: u64 = chunks.iter().map(|chunk| chunk.bytes).sum();
-    if total == 0 {
-        return String::new();
-    }
-    let mut out = String::new();
-    let mut from = 0;
-    while from < chunks.len() {
-        let region = chunks[from].region;
-        let length = chunks[from..].iter().take_while(|chunk| chunk.region == region).count();
-        let part = &chunks[from..from + length];
-        let bytes: u64 = part.iter().map(|chunk| chunk.bytes).sum();
-        let share = (bytes as u128 * width as u128 / u128::from(total)) as usize;
-        if from > 0 {
-            out.push('│');
-        }
-        out.push_str(&region_strip(part, bytes, share.max(1)));
-        from += length;
-    }
-    out
-}
-
-fn region_strip(chunks: &[ChunkReport], bytes: u64, width: usize) -> String {
-    let mut used = vec![0u64; width];
-    let cell = |at: u64| u128::from(at) * width as u128 / u128::from(bytes.max(1));
-    let mut at = 0u64;
-    for chunk in chunks {
-        let end = at + chunk.bytes;
-        if chunk.owner.is_some() {
-            let last = (cell(end.saturating_sub(1)) as usize).min(width - 1);
-            for (index, used) in used.iter_mut().enumerate().take(last + 1).skip(cell(at) as usize)
-            {
-                let start = bytes as u128 * index as u128 / width as u128;
-                let stop = bytes as u128 * (index as u128 + 1) / width as u128;
-                let overlap = u128::from(end).min(stop).saturating_sub(u128::from(at).max(start));
-                *used += overlap as u64;
-            }
-        }
-        at = end;
-    }
-    let full = bytes / width as u64;
-    let sign = |used: u64| match used {
-        0 => '·',
-        used if used + 1 >= full => '█',
-        _ => '▒',
-    };
-    used.into_iter().map(sign).collect()
-}
+const STRIP: usize = 64;
 
 /// `arrays 10.0   in use 16.0 (slack 6.0)   pool 16/768`: the state after a command that changed it.
 pub fn state_line(context: &Context) -> String {
@@ -155,29 +108,4 @@ pub fn state_line(context: &Context) -> String {
         report::mib_short(figures.pool_bytes),
         report::mib_short(figures.bytes_limit)
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use vramlab_memory::ChunkState;
-
-    fn chunk(region: usize, bytes: u64, used: bool) -> ChunkReport {
-        ChunkReport {
-            address: 0,
-            bytes,
-            requested: bytes,
-            state: if used { ChunkState::Used } else { ChunkState::Free },
-            owner: used.then(|| "x".into()),
-            region: Some(region),
-        }
-    }
-
-    #[test]
-    fn a_strip_shows_what_is_used() {
-        let chunks = [chunk(0, 100, true), chunk(0, 100, false), chunk(1, 200, true)];
-        assert_eq!(strip(&chunks, 8), "██··│████");
-        assert_eq!(strip(&[chunk(0, 10, true), chunk(0, 90, false)], 4), "▒···");
-        assert_eq!(strip(&[], 8), "");
-    }
 }

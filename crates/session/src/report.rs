@@ -1,6 +1,8 @@
 //! The memory report as a table. One value in, several widths and forms out; faces only choose.
 
 use crate::event::{Content, MemoryReport, Table, Tier, Watch};
+use crate::pictures;
+use vramlab_picture::strip;
 
 const MIB: f64 = (1u64 << 20) as f64;
 
@@ -149,11 +151,7 @@ const WIDE: usize = 112;
 /// What stands below the brief table in the full one.
 pub fn details(report: &MemoryReport) -> Vec<Table> {
     let mut tables = Vec::new();
-    if !report.strip.is_empty() {
-        let mut map = Table::new(&[""]);
-        map.row([report.strip.clone()]);
-        tables.push(map.titled("pool   █ in use  ▒ partly  · free  │ next region"));
-    }
+    tables.extend(pool_line(report));
     let bytes = |title: &str, heading: &str, rows: &[(String, u64)]| {
         let mut table = Table::new(&[heading, ">MiB"]);
         for (name, bytes) in rows.iter().take(MOST_ROWS) {
@@ -175,13 +173,25 @@ pub fn details(report: &MemoryReport) -> Vec<Table> {
     tables
 }
 
+/// The pool as one line of characters.
+fn pool_line(report: &MemoryReport) -> Option<Table> {
+    if report.strip.is_empty() {
+        return None;
+    }
+    let mut map = Table::new(&[""]);
+    map.row([report.strip.clone()]);
+    Some(map.titled(format!("pool   {}  │ next region", strip::LEGEND)))
+}
+
 const MOST_ROWS: usize = 12;
 
 /// The tables that the setting of `%watch` asks for, for a face of that many columns.
 pub fn tables(report: &MemoryReport, columns: usize) -> Vec<Table> {
     match report.watch {
         Watch::Off => Vec::new(),
-        Watch::Brief | Watch::Live => vec![fitting(report, columns)],
+        Watch::Brief => vec![fitting(report, columns)],
+        // Nothing can be pinned in a terminal: the line of the pool stands where the picture would.
+        Watch::Live => [fitting(report, columns)].into_iter().chain(pool_line(report)).collect(),
         Watch::Full => {
             let mut tables = vec![fitting(report, columns)];
             tables.extend(details(report));
@@ -200,7 +210,11 @@ pub fn content(report: &MemoryReport) -> Content {
         tables(&wide, usize::MAX).into_iter().map(Content::of_table).collect();
     let text: Vec<&str> = contents.iter().map(|content| content.text.as_str()).collect();
     let html: Vec<&str> = contents.iter().filter_map(|content| content.html.as_deref()).collect();
-    Content { text: text.join("\n"), html: Some(html.concat()), table: None }
+    let mut html = html.concat();
+    if !report.picture.is_empty() {
+        html.push_str(&pictures::inline(&report.picture));
+    }
+    Content { text: text.join("\n"), html: Some(html), ..Content::default() }
 }
 
 #[cfg(test)]

@@ -44,6 +44,8 @@ pub struct Session {
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) past: Vec<Past>,
     pub(crate) watch: Watch,
+    /// Characters in a line of the face.
+    pub(crate) columns: usize,
     pub(crate) keep_outputs: bool,
     /// What `_` stands for.
     pub(crate) last_output: Option<u32>,
@@ -63,6 +65,9 @@ pub struct Session {
     requested_before: u64,
     last_cell: u32,
 }
+
+/// For a face that does not say how wide it is.
+const USUAL_COLUMNS: usize = 80;
 
 /// What `%why` explains.
 #[derive(Clone, Debug)]
@@ -111,6 +116,7 @@ impl Session {
             env: config.env,
             past: Vec::new(),
             watch: settings.watch,
+            columns: USUAL_COLUMNS,
             keep_outputs: true,
             last_output: None,
             last_report: MemoryReport::default(),
@@ -174,14 +180,19 @@ impl Session {
         split(code, &|name| variables.iter().any(|variable| variable.name == name))
     }
 
-    fn memory(&mut self, figures: &CellFigures, wall_ns: u64, tier: Tier) -> MemoryReport {
-        let around = Around {
+    /// What a report says of the cell at hand beside its figures.
+    pub(crate) fn around(&self) -> Around {
+        Around {
             cell: self.running.cell,
-            wall_ns,
-            tier,
+            wall_ns: 0,
+            tier: Tier::Command,
             watch: self.watch,
             before: self.requested_before,
-        };
+        }
+    }
+
+    fn memory(&mut self, figures: &CellFigures, wall_ns: u64, tier: Tier) -> MemoryReport {
+        let around = Around { wall_ns, tier, ..self.around() };
         let mut memory = measure::memory(&self.context, figures, &around);
         memory.notes.append(&mut self.running.notes);
         self.requested_before = memory.requested_bytes;
@@ -509,6 +520,11 @@ impl Session {
     /// What stops a running cell from elsewhere.
     pub fn interrupt_handle(&self) -> Interrupt {
         self.interrupt.clone()
+    }
+
+    /// How many characters a line of the face holds: for strips and sparklines.
+    pub fn set_columns(&mut self, columns: usize) {
+        self.columns = columns;
     }
 
     /// Who answers `input("…")`.

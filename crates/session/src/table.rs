@@ -4,11 +4,16 @@ use crate::event::{Content, Table};
 
 impl Content {
     pub fn of_text(text: impl Into<String>) -> Content {
-        Content { text: text.into(), html: None, table: None }
+        Content { text: text.into(), ..Content::default() }
     }
 
     pub fn of_table(table: Table) -> Content {
-        Content { text: plain(&table), html: Some(html(&table)), table: Some(table) }
+        Content {
+            text: plain(&table),
+            html: Some(html(&table)),
+            table: Some(table),
+            ..Content::default()
+        }
     }
 }
 

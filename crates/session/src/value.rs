@@ -11,7 +11,7 @@ pub fn content(value: &Dyn, text: &str) -> Content {
         Dyn::Array(array) | Dyn::Borrowed(array) => Some(array_html(array, text)),
         _ => None,
     };
-    Content { text: text.to_string(), html, table: None }
+    Content { text: text.to_string(), html, ..Content::default() }
 }
 
 /// `display(&x)`.

@@ -41,6 +41,11 @@ pub fn changes_memory(kind: EventKind) -> bool {
     matches!(kind, Alloc | Free | RegionGrow | RegionRelease | Map | Unmap | Migrate)
 }
 
+/// The figures before the first kept event.
+pub fn begin(ledger: &Ledger) -> Moment {
+    Course::at_begin(ledger).moment()
+}
+
 /// Shows every kept event with the figures after it. Gives the figures before the first one.
 pub fn walk(ledger: &Ledger, mut see: impl FnMut(&Event, &Moment)) -> Moment {
     let mut course = Course::at_begin(ledger);

@@ -2,9 +2,11 @@
 
 use super::{Command, Completing, Effect, Refusal, all, lookup, nothing, word_of};
 use crate::config::{WATCH_WORDS, parse_watch};
-use crate::event::Table;
+use crate::event::{Event, MEMORY_DISPLAY, MemoryReport, Table, Watch};
 use crate::session::Session;
 use crate::sink::Sink;
+use crate::{measure, report};
+use vramlab_runtime::CellFigures;
 
 pub static COMMANDS: &[Command] = &[
     Command {
@@ -19,7 +21,7 @@ pub static COMMANDS: &[Command] = &[
     Command {
         name: "watch",
         arguments: "[off | brief | full | live]",
-        help: "How much of the memory table follows each cell.",
+        help: "How much of the memory table follows each cell; live pins one display with the map.",
         example: "%watch full",
         complete: Completing::Words(&["off", "brief", "full", "live"]),
         action: watch,
@@ -92,12 +94,26 @@ pub(crate) fn describe(command: &Command) -> String {
 fn watch(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
     if !arguments.is_empty() {
         session.watch = parse_watch(arguments)?;
+        if session.watch == Watch::Live {
+            pin(session, sink);
+            return Ok(Effect::Told);
+        }
     }
     let word = WATCH_WORDS.iter().find(|(_, watch)| *watch == session.watch);
     let (word, _) = word.expect("every setting has a word");
     let words: Vec<&str> = WATCH_WORDS.iter().map(|(name, _)| *name).collect();
     sink.say(format!("watch {word}   ({})", words.join(" | ")));
     Ok(Effect::Told)
+}
+
+/// The display stands below the cell that asked for it, and below this one again when it is run again.
+fn pin(session: &mut Session, sink: &mut Sink) {
+    let report = MemoryReport {
+        watch: Watch::Live,
+        ..measure::memory(&session.context, &CellFigures::default(), &session.around())
+    };
+    let content = report::content(&report);
+    sink.send(Event::Display { content, id: Some(MEMORY_DISPLAY.into()), update: false });
 }
 
 fn outputs(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {

@@ -6,6 +6,7 @@ mod environment;
 mod export;
 mod files;
 mod general;
+mod memory;
 mod names;
 mod seeing;
 mod timing;
@@ -143,6 +144,7 @@ pub(crate) fn caching_names(session: &Session, command: &str) -> Vec<(String, St
 /// Every command, as help lists them.
 pub static COMMANDS: &[&[Command]] = &[
     allocation::COMMANDS,
+    memory::COMMANDS,
     seeing::COMMANDS,
     caching::COMMANDS,
     whatif::COMMANDS,

@@ -1,27 +1,14 @@
-//! Looking at the device: `%mem`, `%smi`, `%device`, `%why`, `%expect`.
+//! Looking at the device: `%smi`, `%device`, `%why`, `%expect`.
 
 use super::{Command, Completing, Effect, Refusal, nothing};
-use crate::config::unknown;
-use crate::event::{Content, Table};
+use crate::event::Content;
 use crate::expect;
-use crate::measure;
 use crate::oom;
 use crate::report::{mib, mib_short, percent};
 use crate::session::Session;
 use crate::sink::Sink;
-use vramlab_memory::nearest;
-use vramlab_runtime::BufferReport;
 
 pub static COMMANDS: &[Command] = &[
-    Command {
-        name: "mem",
-        arguments: "[map | vars | who NAME|ADDRESS]",
-        help: "Device memory now: figures, the map of the pool, bytes by owner, holders.",
-        example: "%mem vars",
-        complete: Completing::Words(&["map", "vars", "who"]),
-        action: mem,
-        ..Command::BASE
-    },
     Command {
         name: "smi",
         help: "The device in nvidia-smi's layout beside our own figures, and why they differ.",
@@ -54,174 +41,6 @@ pub static COMMANDS: &[Command] = &[
         ..Command::BASE
     },
 ];
-
-fn mem(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
-    let (word, rest) = crate::parts::cut_word(arguments);
-    match word {
-        "" => sink.table(figures(session)),
-        "map" => map(session, sink),
-        "vars" => sink.table(vars(session)),
-        "who" => who(session, rest, sink)?,
-        other => {
-            return Err(Refusal::new(unknown("view of memory", other, ["map", "vars", "who"])));
-        }
-    }
-    Ok(Effect::Told)
-}
-
-/// In the order of inclusion: arrays ≤ in use ≤ pool ≤ limit ≤ device.
-fn figures(session: &Session) -> Table {
-    let now = session.context.report();
-    let figures = &now.figures;
-    let mut table = Table::new(&["figure", ">MiB", ">bytes", ""]);
-    let mut row = |name: &str, bytes: u64, note: String| {
-        table.row([name.to_string(), mib(bytes), bytes.to_string(), note]);
-    };
-    row("arrays", figures.requested_bytes, format!("{} live", figures.live_arrays));
-    row("in use", figures.bytes_in_use, format!("slack {}", mib(now.slack_bytes)));
-    row("peak", figures.peak_bytes_in_use, "since the start or reset_peak()".into());
-    row("pool", figures.pool_bytes, format!("{} regions", now.regions.len()));
-    row("limit", figures.bytes_limit, now.mode.clone());
-    row("device", figures.device_bytes, now.device.clone());
-    let fragmentation = format!("fragmentation {}", percent(figures.fragmentation));
-    row("largest free", figures.largest_free_block_bytes, fragmentation);
-    table.note(format!(
-        "allocs {}, frees {}   driver allocs {}, frees {}   retries {}",
-        figures.num_allocs,
-        figures.num_frees,
-        figures.driver_allocs,
-        figures.driver_frees,
-        now.retries
-    ));
-    for (mode, bytes) in &now.older_pools {
-        table.note(format!("an older pool ({mode}) still holds {}", mib(*bytes)));
-    }
-    table.note(now.allocator.clone());
-    table
-}
-
-fn map(session: &Session, sink: &mut Sink) {
-    let chunks = session.context.chunks();
-    let regions = session.context.report().regions;
-    let mut table =
-        Table::new(&["region", ">address", ">MiB", ">in use", "█ in use  ▒ partly  · free"]);
-    for (index, region) in regions.iter().enumerate() {
-        let own: Vec<_> =
-            chunks.iter().filter(|chunk| chunk.region == Some(index)).cloned().collect();
-        table.row([
-            (index + 1).to_string(),
-            format!("{:#x}", region.base),
-            mib(region.bytes),
-            mib(region.bytes_in_use),
-            measure::strip(&own, measure::STRIP / 2),
-        ]);
-    }
-    if regions.is_empty() {
-        table.note("the pool is empty: nothing was taken from the device yet");
-    }
-    sink.table(table);
-    if chunks.is_empty() {
-        return;
-    }
-    let mut table = Table::new(&[">address", ">MiB", ">region", "owner"]);
-    for chunk in chunks.iter().take(MOST_CHUNKS) {
-        table.row([
-            format!("{:#x}", chunk.address),
-            mib(chunk.bytes),
-            chunk.region.map_or(String::new(), |region| (region + 1).to_string()),
-            chunk.owner.clone().unwrap_or_else(|| "free".into()),
-        ]);
-    }
-    if chunks.len() > MOST_CHUNKS {
-        table.note(format!("{} more chunks", chunks.len() - MOST_CHUNKS));
-    }
-    sink.table(table);
-}
-
-const MOST_CHUNKS: usize = 40;
-
-fn vars(session: &Session) -> Table {
-    let mut table = Table::new(&["owner", ">MiB", ">in use", ">blocks", "made in"]);
-    let owners = session.context.owners();
-    for owner in &owners {
-        let place = match owner.cell {
-            0 => String::new(),
-            cell => format!("cell {cell}, line {}", owner.line.max(1)),
-        };
-        table.row([
-            owner.owner.clone(),
-            mib(owner.requested),
-            mib(owner.bytes),
-            owner.blocks.to_string(),
-            place,
-        ]);
-    }
-    if owners.is_empty() {
-        table.note("no array is alive");
-    }
-    table
-}
-
-fn who(session: &Session, asked: &str, sink: &mut Sink) -> Result<(), Refusal> {
-    let buffers = session.context.buffers();
-    let found: Vec<&BufferReport> = match address_of(asked) {
-        Some(address) => buffers
-            .iter()
-            .filter(|buffer| {
-                (buffer.address..buffer.address + buffer.granted.max(1)).contains(&address)
-            })
-            .collect(),
-        None => buffers.iter().filter(|buffer| holds(buffer, asked)).collect(),
-    };
-    if found.is_empty() {
-        return Err(nobody(asked, &buffers));
-    }
-    for buffer in found {
-        let mut line = format!(
-            "{} {}   {} at {:#x}",
-            buffer.holders.join(", "),
-            buffer.ty,
-            mib(buffer.requested),
-            buffer.address
-        );
-        if let Some(region) = buffer.region {
-            line.push_str(&format!(", region {}", region + 1));
-        }
-        if buffer.origin.cell > 0 {
-            let place = (buffer.origin.cell, buffer.origin.span.line.max(1));
-            line.push_str(&format!("   made in cell {}, line {}", place.0, place.1));
-        }
-        sink.say(line);
-    }
-    Ok(())
-}
-
-fn address_of(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
-}
-
-/// `params` holds `params[3]` too.
-fn holds(buffer: &BufferReport, name: &str) -> bool {
-    buffer.holders.iter().any(|holder| {
-        holder == name || holder.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
-    })
-}
-
-fn nobody(asked: &str, buffers: &[BufferReport]) -> Refusal {
-    if asked.is_empty() {
-        return Refusal::new("who? write %mem who NAME or %mem who 0xADDRESS");
-    }
-    let mut names: Vec<&str> =
-        buffers.iter().flat_map(|buffer| &buffer.holders).map(String::as_str).collect();
-    names.sort_unstable();
-    names.dedup();
-    let near = nearest(asked, names.iter().copied());
-    let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-    Refusal::new(format!("no live array is held by or lies at `{asked}`{near}"))
-}
 
 fn smi(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
     nothing("smi", arguments)?;

@@ -1,6 +1,7 @@
 //! Whole sessions: cells in, events out, and tables that do not lie.
 
 mod cases;
+mod pictures;
 
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
 use crate::{Config, Session};
