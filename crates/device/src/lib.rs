@@ -14,6 +14,7 @@
 
 pub mod cpu;
 pub mod dry;
+pub mod shared;
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
