@@ -76,6 +76,27 @@ pub struct DriverFigures {
     pub refusals: u64,
 }
 
+/// Somebody beside our pools who holds memory of the device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// What it is: `vramlab`, `guest 1`.
+    pub name: String,
+    /// Its process, where it is another one.
+    pub pid: Option<u32>,
+    /// Bytes that it holds.
+    pub held: u64,
+}
+
+impl std::fmt::Display for Holder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let held = self.held as f64 / crate::MIB as f64;
+        match self.pid {
+            Some(pid) => write!(f, "pid {pid} {} {held:.1}", self.name),
+            None => write!(f, "{} in this process {held:.1}", self.name),
+        }
+    }
+}
+
 /// A device as the allocators see it: whole regions in, whole regions out.
 pub trait Driver: Send {
     /// Hands out a region of exactly `bytes`, aligned to at least 256 bytes, never adjacent to another by promise.

@@ -5,7 +5,7 @@ use crate::ledger::{EventKind, Site};
 use crate::modes::{ModeName, ModeSpec};
 use crate::replay::{self, Device, Part, Trace};
 use crate::resource::{AllocError, Cause};
-use crate::{Bfc, Block, MIB};
+use crate::{Bfc, Block, Holder, MIB, Refusal};
 use std::fmt;
 
 /// Why a request failed, in a word.
@@ -155,7 +155,7 @@ impl Heap {
         let stats = self.stats();
         let error = &failure.error;
         let site = self.ledger().site();
-        let drawn = verdict(error, cached);
+        let (drawn, passes_alone) = self.judge(error, cached, site);
         let remedies = self.remedies(drawn, site);
         let (empty, pinned): (Vec<_>, Vec<_>) =
             self.regions().into_iter().partition(|region| region.live_blocks == 0);
@@ -171,6 +171,8 @@ impl Heap {
             largest_free: stats.largest_free_block_bytes,
             fragmentation: stats.fragmentation(),
             other_processes: error.others,
+            passes_alone,
+            holders: self.guest_holders(),
             driver_free: error.driver_free,
             cached,
             verdict: drawn,
@@ -184,10 +186,30 @@ impl Heap {
         }
     }
 
+    /// The verdict, and whether the same cell passes in the same mode where nobody else holds anything. What looks like
+    /// fragments is the others' doing then: a pool that they made back off is too small for what its limit promised.
+    fn judge(&self, error: &AllocError, cached: u64, site: Site) -> (Verdict, bool) {
+        let drawn = verdict(error, cached);
+        if error.others == 0 || !matches!(drawn, Verdict::Fragmented | Verdict::OtherProcess) {
+            return (drawn, false);
+        }
+        let Some(trace) = self.trace_of(site) else { return (drawn, false) };
+        let passes = replay::run(&trace, self.mode(), Device::of(error.device)).passes();
+        (if passes { Verdict::OtherProcess } else { drawn }, passes)
+    }
+
+    /// The failed cell from the blocks that were live when it began.
+    fn trace_of(&self, site: Site) -> Option<Trace> {
+        let part = if site.cell > 0 { Part::Cell(site.cell) } else { Part::Kept };
+        Trace::from_ledger(self.ledger(), part)
+    }
+
     /// What to say when somebody beside us, in this process or another, asked the driver for `asked` bytes and got none:
     /// what we hold and what of it lives, and the modes in which the same session would have left room.
     pub fn explain_guest(&self, asked: u64) -> GuestReport {
         let (stats, figures) = (self.stats(), self.device());
+        let regions = self.regions();
+        let empty = regions.iter().filter(|region| region.live_blocks == 0);
         let device = Device { capacity: figures.total, others: figures.others };
         let trace = Trace::from_ledger(self.ledger(), Part::Kept).unwrap_or_default();
         let leaves_room = |mode: &ModeSpec| {
@@ -197,8 +219,13 @@ impl Heap {
         };
         let mut passing = what_if_modes(self.mode().fraction());
         passing.retain(|mode| mode != self.mode() && leaves_room(mode));
+        let smaller = SMALLER_FRACTIONS.into_iter().filter(|f| Some(*f) < self.mode().fraction());
+        let mut smaller = smaller.filter_map(|f| self.mode().clone().with_fraction(f).ok());
         GuestReport {
             asked,
+            refusal: None,
+            trimmable: empty.map(|region| region.bytes).sum(),
+            modest: smaller.find(|mode| leaves_room(mode)),
             driver_free: figures.free,
             held: figures.held,
             live: stats.bytes_in_use,
@@ -223,8 +250,7 @@ impl Heap {
     /// Each other mode, tried by replay of this cell from the blocks that were live when it began: what a switch and a
     /// second run of the cell would do.
     fn remedies(&self, drawn: Verdict, site: Site) -> Vec<Remedy> {
-        let part = if site.cell > 0 { Part::Cell(site.cell) } else { Part::Kept };
-        let Some(trace) = Trace::from_ledger(self.ledger(), part) else { return Vec::new() };
+        let Some(trace) = self.trace_of(site) else { return Vec::new() };
         let figures = self.device();
         let device = Device { capacity: figures.total, others: figures.others };
         let remedy = |mode: ModeSpec| {
@@ -271,6 +297,9 @@ pub fn what_if_modes(fraction: Option<f64>) -> Vec<ModeSpec> {
     all.into_iter().map(with).collect()
 }
 
+/// What a pool might be told to leave to others, largest first.
+const SMALLER_FRACTIONS: [f64; 6] = [0.9, 0.75, 0.5, 0.25, 0.1, 0.05];
+
 /// What a failed request of a neighbour comes from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GuestReport {
@@ -288,6 +317,12 @@ pub struct GuestReport {
     pub device: u64,
     /// The modes in which this session would have left room, by replay.
     pub passing: Vec<ModeSpec>,
+    /// The present mode with the largest smaller fraction that was tried and would have left room, by replay.
+    pub modest: Option<ModeSpec>,
+    /// Bytes of our regions that hold no block.
+    pub trimmable: u64,
+    /// How the driver refused, where it was asked.
+    pub refusal: Option<Refusal>,
 }
 
 /// An owner in an [`OomReport`].
@@ -341,8 +376,12 @@ pub struct OomReport {
     pub largest_free: u64,
     /// Part of the free bytes outside the largest free chunk.
     pub fragmentation: f64,
-    /// Bytes that other processes hold.
+    /// Bytes that others hold: other processes, and guests beside our pools.
     pub other_processes: u64,
+    /// Without them the same cell passes in the same mode, by replay.
+    pub passes_alone: bool,
+    /// Who they are, as far as is known; guests first.
+    pub holders: Vec<Holder>,
     /// Bytes free at the driver.
     pub driver_free: u64,
     /// What droppable caches hold in live blocks.
@@ -397,10 +436,12 @@ impl OomReport {
                 mib(self.device)
             ),
             Verdict::OtherProcess => format!(
-                "OTHER PROCESS: others hold {} of {}; {} left at the driver, {asked} asked",
+                "OTHER PROCESS: others hold {} of {}{}; {} left at the driver, {asked} asked{}",
                 mib(self.other_processes),
                 mib(self.device),
-                mib(self.driver_free)
+                self.holders_text(),
+                mib(self.driver_free),
+                if self.passes_alone { "; without them it passes (replayed)" } else { "" }
             ),
             Verdict::Cached => format!(
                 "CACHED: {} of the {in_use} in use lie in caches; without them {asked} would fit",
@@ -416,6 +457,21 @@ impl OomReport {
         }
     }
 
+    /// ` (pid 4711 vramlab 512.0, guest 1 in this process 64.0)`, largest first; empty where nobody is known.
+    fn holders_text(&self) -> String {
+        let mut holders: Vec<&Holder> = self.holders.iter().filter(|h| h.held > 0).collect();
+        holders.sort_by_key(|holder| std::cmp::Reverse(holder.held));
+        if holders.is_empty() {
+            return String::new();
+        }
+        let named = holders.iter().take(NAMED_HOLDERS).map(|holder| holder.to_string());
+        let mut names: Vec<String> = named.collect();
+        if holders.len() > NAMED_HOLDERS {
+            names.push(format!("{} more", holders.len() - NAMED_HOLDERS));
+        }
+        format!(" ({})", names.join(", "))
+    }
+
     fn pieces_text(&self) -> String {
         if !self.pinned_regions.is_empty() || self.empty_regions.is_empty() {
             return "in chunks that cannot join".to_string();
@@ -424,6 +480,9 @@ impl OomReport {
         format!("in empty regions of {} that cannot join", sizes.join(", "))
     }
 }
+
+/// Holders that a verdict names before it counts the rest.
+const NAMED_HOLDERS: usize = 4;
 
 fn mib(bytes: u64) -> String {
     format!("{:.1}", bytes as f64 / MIB as f64)

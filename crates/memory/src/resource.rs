@@ -1,6 +1,8 @@
 //! The small trait that every allocator and every adaptor implements, and the facts of a failure.
 
-use crate::{Block, BlockId, Broken, Driver, Refusal, Stats, Stream, format_bytes};
+use crate::{
+    Block, BlockId, Broken, Driver, DriverFigures, Refusal, Stats, Stream, format_bytes,
+};
 use std::fmt;
 
 /// Hands out blocks of a device and takes them back.
@@ -162,7 +164,11 @@ pub struct AllocError {
 impl AllocError {
     /// The facts of a failure, read off the pool and the driver.
     pub fn new(asked: u64, stats: &Stats, driver: &dyn Driver, cause: Cause) -> AllocError {
-        let device = driver.figures();
+        AllocError::of(asked, stats, &driver.figures(), cause)
+    }
+
+    /// The facts of a failure on a device with these figures.
+    pub fn of(asked: u64, stats: &Stats, device: &DriverFigures, cause: Cause) -> AllocError {
         AllocError {
             asked,
             limit: stats.bytes_limit,

@@ -215,11 +215,14 @@ fn guest_starved() {
     let mut heap = heap(GIB, "preallocate fraction=0.98");
     let block = take(&mut heap, MIB);
     give(&mut heap, block);
-    heap.driver_mut().obtain(64 * MIB).expect_err("the guest fails");
+    let refused = heap.invite(64 * MIB, 0).expect_err("the guest fails");
     let (device, stats) = (heap.device(), heap.stats());
     assert_eq!((device.free / MIB, device.held / MIB), (20, 1003));
     assert_eq!(stats.bytes_in_use, 0);
     let report = heap.explain_guest(64 * MIB);
+    assert_eq!(refused.refusal.as_ref().map(|refusal| refusal.free / MIB), Some(20));
+    assert_eq!(report.modest.as_ref().and_then(ModeSpec::fraction), Some(0.9));
+    assert_eq!(report.trimmable, device.held);
     assert_eq!((report.driver_free / MIB, report.held / MIB, report.live), (20, 1003, 0));
     let passing: Vec<String> = report.passing.iter().map(ToString::to_string).collect();
     let expected =
@@ -229,8 +232,27 @@ fn guest_starved() {
     let mut modest = self::heap(GIB, "platform");
     let block = take(&mut modest, MIB);
     give(&mut modest, block);
-    let region = modest.driver_mut().obtain(64 * MIB).expect("the guest passes");
-    modest.driver_mut().release(region);
+    let guest = modest.invite(64 * MIB, 0).expect("the guest passes");
+    assert_eq!((modest.device().others, modest.device().held), (64 * MIB, 0));
+    assert_eq!(modest.dismiss(Some(guest + 1)), (0, 0));
+    assert_eq!(modest.dismiss(Some(guest)), (1, 64 * MIB));
+    // The other order: the guest is there first, and the pool backs off.
+    let mut heap = self::heap(GIB, "preallocate fraction=0.98");
+    heap.invite(64 * MIB, 0).expect("all is free");
+    let block = take(&mut heap, MIB);
+    assert_eq!(heap.stats().pool_bytes, 947_040_256);
+    let warnings = heap.take_warnings();
+    assert!(matches!(warnings[..], [Warning::BackedOff { others, .. }] if others == 64 * MIB));
+    let error = fails(&mut heap, 940 * MIB);
+    assert_eq!(error.others, 64 * MIB);
+    // The pool that backed off and the rest of the device would do if they could join; alone it would have passed.
+    let report = heap.explain(&LadderFailure { error, steps: Vec::new(), retries: 0 }, 0);
+    assert_eq!((report.verdict, report.passes_alone), (Verdict::OtherProcess, true));
+    let text = report.verdict_text();
+    assert!(text.contains("guest 1 in this process 64.0") && text.contains("replayed"), "{text}");
+    give(&mut heap, block);
+    assert_eq!(heap.dismiss(None), (1, 64 * MIB));
+    assert_eq!(heap.device().others, 0);
 }
 
 #[test]

@@ -3,7 +3,10 @@
 //! Exactly one stack answers new requests. After a switch of mode the older ones stay until their last block is gone.
 //! Every event, of blocks and of the driver, goes into the ledger on its way through.
 
+mod guests;
 mod tap;
+
+pub use guests::Guest;
 
 use tap::Tap;
 
@@ -64,6 +67,8 @@ pub struct Heap {
     next_pool: u32,
     warnings: Vec<Warning>,
     fail_in: u64,
+    guests: Vec<Guest>,
+    guests_made: u32,
 }
 
 /// A block on its way to another pool through the host: its bytes are no longer on the device.
@@ -104,6 +109,8 @@ impl Heap {
             next_pool: 1,
             warnings: Vec::new(),
             fail_in: 0,
+            guests: Vec::new(),
+            guests_made: 0,
         }
     }
 
@@ -122,7 +129,7 @@ impl Heap {
         self.fail_in = self.fail_in.saturating_sub(1);
         if fails {
             let stats = self.current.resource.stats();
-            return Err(AllocError::new(request.bytes, &stats, &*self.driver, Cause::Injected));
+            return Err(self.error(request.bytes, &stats, Cause::Injected));
         }
         let mut block = self.place(request)?;
         if !block.is_empty() {
@@ -145,19 +152,12 @@ impl Heap {
     }
 
     fn place(&mut self, request: Request) -> Result<Block, AllocError> {
-        let mut tap = Tap {
-            driver: &mut *self.driver,
-            ledger: &mut self.ledger,
-            now_ns: request.now_ns,
-            pool: self.current.id,
-            wanted: 0,
-            refused: 0,
-            granted: 0,
-        };
+        let (guests, id) = (self.guest_bytes(), self.current.id);
+        let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, request.now_ns, id, guests);
         let result = self.current.resource.allocate(request.bytes, request.stream, &mut tap);
         let (wanted, refused, granted) = (tap.wanted, tap.refused, tap.granted);
         if refused > 0 && granted > 0 && granted < wanted {
-            let others = self.driver.figures().others;
+            let others = self.device().others;
             let driver_calls = refused + 1;
             self.warnings.push(Warning::BackedOff { wanted, granted, driver_calls, others });
             self.ledger.record(Event {
@@ -181,9 +181,9 @@ impl Heap {
     }
 
     fn give_back(&mut self, block: Block, stream: Stream, now_ns: u64) {
-        let id = block.pool();
+        let (guests, id) = (self.guest_bytes(), block.pool());
         let pool = pool_mut(&mut self.current, &mut self.older, id);
-        let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, id);
+        let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, id, guests);
         pool.resource.deallocate(block, stream, &mut tap);
         if id != self.current.id {
             self.close_empty(now_ns);
@@ -192,9 +192,10 @@ impl Heap {
 
     /// An older pool goes once its last block is gone.
     fn close_empty(&mut self, now_ns: u64) {
+        let guests = self.guest_bytes();
         for pool in &mut self.older {
             if pool.resource.stats().live_blocks() == 0 {
-                let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id);
+                let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id, guests);
                 pool.resource.trim(&mut tap);
             }
         }
@@ -203,8 +204,9 @@ impl Heap {
 
     /// The work on all streams is done; a mode with an order of streams or a release threshold acts on it.
     pub fn synchronize(&mut self, now_ns: u64) {
+        let guests = self.guest_bytes();
         for pool in self.older.iter_mut().chain([&mut self.current]) {
-            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id);
+            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id, guests);
             pool.resource.synchronize(&mut tap);
         }
         self.check_in_debug();
@@ -223,9 +225,10 @@ impl Heap {
 
     /// Returns what holds no block to the driver, in every pool, and names what pins the rest.
     pub fn trim(&mut self, now_ns: u64) -> Trimmed {
+        let guests = self.guest_bytes();
         let mut all = Trimmed::default();
         for pool in self.older.iter_mut().chain([&mut self.current]) {
-            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id);
+            let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id, guests);
             let trimmed = pool.resource.trim(&mut tap);
             all.released_bytes += trimmed.released_bytes;
             all.released_regions += trimmed.released_regions;
@@ -396,9 +399,14 @@ impl Heap {
         pools.flat_map(|pool| pool.resource.chunks()).collect()
     }
 
-    /// The device's figures.
+    /// The device's figures as the allocators see them: a guest is one of the others.
     pub fn device(&self) -> DriverFigures {
-        self.driver.figures()
+        self.driver.figures().beside(self.guest_bytes())
+    }
+
+    /// The facts of a failure that no pool met.
+    pub fn error(&self, asked: u64, stats: &Stats, cause: Cause) -> AllocError {
+        AllocError::of(asked, stats, &self.device(), cause)
     }
 
     /// The driver, for what only its owner knows how to do.

@@ -9,6 +9,8 @@ pub(super) struct Tap<'a> {
     pub(super) ledger: &'a mut Ledger,
     pub(super) now_ns: u64,
     pub(super) pool: PoolId,
+    /// Bytes of guests, which the allocators take for others'.
+    guests: u64,
     /// The first size asked for in this call, refusals, and the size granted.
     pub(super) wanted: u64,
     pub(super) refused: u64,
@@ -21,8 +23,9 @@ impl<'a> Tap<'a> {
         ledger: &'a mut Ledger,
         now_ns: u64,
         pool: PoolId,
+        guests: u64,
     ) -> Tap<'a> {
-        Tap { driver, ledger, now_ns, pool, wanted: 0, refused: 0, granted: 0 }
+        Tap { driver, ledger, now_ns, pool, guests, wanted: 0, refused: 0, granted: 0 }
     }
 
     fn event(&mut self, kind: EventKind, address: u64, bytes: u64) {
@@ -61,7 +64,7 @@ impl Driver for Tap<'_> {
     }
 
     fn figures(&self) -> DriverFigures {
-        self.driver.figures()
+        self.driver.figures().beside(self.guests)
     }
 
     fn describe(&self) -> String {
