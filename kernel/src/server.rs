@@ -89,22 +89,22 @@ async fn serve_sockets(connection: Connection, config: Config) -> Result<(), Str
     let (input_replies, for_input) = channel();
     let (shell_out, shell_outgoing) = unbounded_channel();
     let (stdin_out, stdin_outgoing) = unbounded_channel();
-    let (session_is_up, interrupt) = tokio::sync::oneshot::channel();
+    let (session_is_up, handles) = tokio::sync::oneshot::channel();
     let replies = Arc::new(Mutex::new(for_input));
     let busy = Arc::new(AtomicBool::new(false));
     let executor = {
         let (iopub, leave, busy) = (outbox.clone(), leave.clone(), busy.clone());
         std::thread::Builder::new().name("session".into()).spawn(move || {
             let started = Session::new(config).map(|session| {
-                let interrupt = session.interrupt_handle();
-                (session, interrupt)
+                let handles = (session.interrupt_handle(), session.parting());
+                (session, handles)
             });
-            let (mut session, interrupt) = match started {
+            let (mut session, (interrupt, parting)) = match started {
                 Ok(pair) => pair,
                 Err(why) => return drop(session_is_up.send(Err(why))),
             };
             let stdin = Stdin { requests: stdin_out, replies, interrupt: interrupt.clone() };
-            let _ = session_is_up.send(Ok(interrupt));
+            let _ = session_is_up.send(Ok((interrupt, parting)));
             let links = Links { requests: for_executor, iopub, shell: shell_out, stdin, busy };
             executor::run(&mut session, &links);
             drop(session);
@@ -112,7 +112,7 @@ async fn serve_sockets(connection: Connection, config: Config) -> Result<(), Str
         })
     };
     executor.map_err(|error| format!("cannot start the session thread: {error}"))?;
-    let interrupt = interrupt.await.map_err(|_| "the session ended while it started")??;
+    let (interrupt, parting) = handles.await.map_err(|_| "the session ended while it started")??;
 
     let signer = Signer::new(&connection.key);
     let session_id = uuid::Uuid::new_v4().to_string();
@@ -140,6 +140,7 @@ async fn serve_sockets(connection: Connection, config: Config) -> Result<(), Str
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     tokio::time::sleep(FLUSH).await;
+    parting.leave();
     // Process exit returns device memory; a cell that did not stop must not keep the kernel alive.
     std::process::exit(0)
 }

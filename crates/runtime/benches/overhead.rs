@@ -40,7 +40,7 @@ fn main() {
     let ty = Type::new(DType::F32, [16]);
     let scalar = Type::new(DType::F32, []);
     for (name, device, mode) in [
-        ("cpu preallocate", cpu, "preallocate"),
+        ("cpu preallocate", cpu.clone(), "preallocate"),
         ("cpu platform", cpu, "platform"),
         ("dry preallocate", dry, "preallocate"),
     ] {

@@ -1,8 +1,9 @@
 //! The device of a context: opened once, and asked in terms of blocks.
 
-use crate::config::{Config, DeviceConfig};
+use crate::config::{Config, DeviceConfig, SharedDevice, USUAL_DRY_CAPACITY};
 use std::sync::Arc;
 use vramlab_compiler::Options;
+use vramlab_device::shared::{self, Joining, Seat, SharedDriver};
 use vramlab_device::{Device, DeviceRange, Launch, LaunchError, cpu, dry};
 use vramlab_ir::{Fault, FaultKind, Func, Program};
 use vramlab_memory::{Block, Driver, UNIT, format_bytes};
@@ -12,43 +13,82 @@ pub(crate) struct Backend {
     device: Box<dyn Device>,
     threads: usize,
     options: Options,
-    /// Why the device is smaller than the usual one.
-    pub reason: Option<String>,
+    /// What the user should know about the device: why it is smaller than the usual one, where its ledger lies.
+    pub remarks: Vec<String>,
+    /// Our place at a device that other processes share.
+    pub seat: Option<Seat>,
 }
 
 impl Backend {
     /// Opens the device and its leaf for the allocators.
     ///
     /// # Errors
-    /// In words: a capacity that holds no block.
+    /// In words: a capacity that holds no block, or a shared device that cannot be joined.
     pub fn open(config: &Config) -> Result<(Backend, Box<dyn Driver>), String> {
-        let asked = match config.device {
-            DeviceConfig::Cpu { capacity } => capacity,
-            DeviceConfig::Dry { capacity } => Some(capacity),
-        };
-        if let Some(bytes) = asked.filter(|&bytes| bytes < UNIT) {
-            let size = format_bytes(bytes);
-            return Err(format!("a device of {size} is smaller than one block of 256 B"));
-        }
-        // Texts for explanations are written when somebody asks: most programs are never explained.
-        let options = Options { explain: false, ..Options::default() };
-        match config.device {
+        match &config.device {
             DeviceConfig::Dry { capacity } => {
-                let (device, driver) = dry::open(capacity);
-                let device = Box::new(device);
-                Ok((Backend { device, threads: 0, options, reason: None }, driver))
+                refuse_below_a_block(Some(*capacity))?;
+                Ok(Backend::open_dry(*capacity))
             }
             DeviceConfig::Cpu { capacity } => {
-                let usual = cpu::capacity();
-                let reason = usual.reason.filter(|_| capacity.is_none());
-                let capacity = Some(capacity.unwrap_or(usual.bytes));
-                refuse_beyond(capacity, cpu::most())?;
-                let (device, driver) =
-                    cpu::open(cpu::Options { capacity, threads: config.threads, isa: None });
-                let threads = device.threads();
-                Ok((Backend { device: Box::new(device), threads, options, reason }, driver))
+                let (asked, usual) = (*capacity, cpu::capacity());
+                refuse_below_a_block(asked)?;
+                refuse_beyond(asked, cpu::most())?;
+                let bytes = asked.unwrap_or(usual.bytes);
+                let (mut backend, driver) = Backend::open_cpu(bytes, config.threads);
+                backend.remarks.extend(usual.reason.filter(|_| asked.is_none()));
+                Ok((backend, driver))
             }
+            DeviceConfig::Shared(device) => Backend::open_shared(device, config.threads),
         }
+    }
+
+    fn open_dry(capacity: u64) -> (Backend, Box<dyn Driver>) {
+        let (device, driver) = dry::open(capacity);
+        (Backend::of(Box::new(device), 0), driver)
+    }
+
+    fn open_cpu(capacity: u64, threads: Option<usize>) -> (Backend, Box<dyn Driver>) {
+        let options = cpu::Options { capacity: Some(capacity), threads, isa: None };
+        let (device, driver) = cpu::open(options);
+        let threads = device.threads();
+        (Backend::of(Box::new(device), threads), driver)
+    }
+
+    /// A device of this process alone in all but its bytes, which a seat counts for everybody.
+    fn open_shared(
+        device: &SharedDevice,
+        threads: Option<usize>,
+    ) -> Result<(Backend, Box<dyn Driver>), String> {
+        refuse_below_a_block(device.capacity)?;
+        if !device.dry {
+            refuse_beyond(device.capacity, cpu::most())?;
+        }
+        let usual = if device.dry { USUAL_DRY_CAPACITY } else { cpu::capacity().bytes };
+        let joining = Joining {
+            name: device.name.clone(),
+            dry: device.dry,
+            capacity: device.capacity,
+            usual_capacity: usual,
+            folders: device.folders.clone(),
+            process: device.process.clone(),
+        };
+        let joined = shared::join(&joining).map_err(|error| error.to_string())?;
+        let seat = joined.seat;
+        let capacity = seat.capacity();
+        let (mut backend, leaf) = match device.dry {
+            true => Backend::open_dry(capacity),
+            false => Backend::open_cpu(capacity, threads),
+        };
+        backend.remarks = joined.notes;
+        backend.seat = Some(seat.clone());
+        Ok((backend, Box::new(SharedDriver::new(leaf, seat))))
+    }
+
+    fn of(device: Box<dyn Device>, threads: usize) -> Backend {
+        // Texts for explanations are written when somebody asks: most programs are never explained.
+        let options = Options { explain: false, ..Options::default() };
+        Backend { device, threads, options, remarks: Vec::new(), seat: None }
     }
 
     /// Threads that run kernels; 0 where nothing is computed.
@@ -111,6 +151,16 @@ impl Backend {
         let range = |block: &Block| DeviceRange::new(block.address(), bytes);
         let done = self.device.copy(range(from), range(to));
         done.expect("live blocks lie in device memory");
+    }
+}
+
+fn refuse_below_a_block(asked: Option<u64>) -> Result<(), String> {
+    match asked.filter(|&bytes| bytes < UNIT) {
+        Some(bytes) => {
+            let size = format_bytes(bytes);
+            Err(format!("a device of {size} is smaller than one block of 256 B"))
+        }
+        None => Ok(()),
     }
 }
 

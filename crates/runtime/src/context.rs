@@ -14,7 +14,9 @@ use vramlab_ir::{
     Argument, BufferId, CompileRequest, Engine, ExecutableId, Explanation, Fault, FaultKind,
     MemoryFigures, Origin, ScopeFigures, Type,
 };
-use vramlab_memory::{EventKind, Heap, OwnerId, Site, Stream, Warning, format_bytes};
+use vramlab_memory::{
+    EventKind, Heap, Holder, OwnerId, Site, Stream, Warning, format_bytes,
+};
 
 /// One device and everything that lives on it. All methods may be called from any thread.
 pub struct Context {
@@ -50,6 +52,8 @@ pub(crate) struct State {
     pub cell: crate::figures::CellBegin,
     /// Calls that passed after the ladder freed something.
     pub retries: u64,
+    /// When the others at a shared device last heard of our arrays.
+    pub published_ns: u64,
     made_in: (Origin, OwnerId),
     pub scratch: crate::execute::Scratch,
 }
@@ -75,6 +79,7 @@ impl Context {
             scopes: Vec::new(),
             cell: Default::default(),
             retries: 0,
+            published_ns: 0,
             made_in: (Origin::default(), OwnerId(0)),
             scratch: Default::default(),
         };
@@ -97,18 +102,24 @@ impl Context {
     /// The device in words, for a greeting: `a CPU device of 1024 MiB, not a GPU`.
     pub fn device_description(&self) -> String {
         let mib = self.capacity as f64 / vramlab_memory::MIB as f64;
-        match self.device {
-            DeviceConfig::Cpu { .. } => format!("a CPU device of {mib} MiB, not a GPU"),
-            DeviceConfig::Dry { .. } => {
-                format!("a dry device of {}: shapes without data", format_bytes(self.capacity))
+        let shared = if self.is_shared() { ", shared" } else { "" };
+        match self.is_dry() {
+            false => format!("a CPU device of {mib} MiB, not a GPU{shared}"),
+            true => {
+                let size = format_bytes(self.capacity);
+                format!("a dry device of {size}: shapes without data{shared}")
             }
         }
     }
 
-    /// The device's name as it would be given: `cpu`, `dry:80GiB`.
+    /// The device's name as it would be given: `cpu`, `cpu:lab`, `dry:80GiB`.
     pub fn device_name(&self) -> String {
-        match self.device {
+        match &self.device {
             DeviceConfig::Cpu { .. } => "cpu".to_string(),
+            DeviceConfig::Shared(device) => {
+                let kind = if device.dry { "dry" } else { "cpu" };
+                format!("{kind}:{}", device.name)
+            }
             DeviceConfig::Dry { .. } => {
                 let exact =
                     |unit: u64| self.capacity.is_multiple_of(unit).then_some(self.capacity / unit);
@@ -121,9 +132,10 @@ impl Context {
         }
     }
 
-    /// Why the device is smaller than the usual 4 GiB, where it is.
-    pub fn capacity_reason(&self) -> Option<&str> {
-        self.backend.reason.as_deref()
+    /// What the user should know about the device: why it is smaller than the usual 4 GiB, where the ledger of a shared
+    /// one lies if not where it should.
+    pub fn device_remarks(&self) -> &[String] {
+        &self.backend.remarks
     }
 
     /// The processor that computes, with threads and instruction set.
@@ -169,8 +181,10 @@ impl Context {
 
     /// What the user must be told, since the last call: a copied donation and its holder, a backed-off pool.
     pub fn take_notes(&self) -> Vec<String> {
+        let news = self.news();
         let mut state = self.lock();
-        state.drain_warnings();
+        state.drain_warnings(|| self.neighbours());
+        state.notes.extend(news);
         std::mem::take(&mut state.notes)
     }
 
@@ -285,12 +299,15 @@ impl State {
         storages.filter(captured).map(|storage| storage.block.requested()).sum()
     }
 
-    /// Turns the heap's warnings into notes.
-    pub fn drain_warnings(&mut self) {
+    /// Turns the heap's warnings into notes; `holders` are the others at the device.
+    pub fn drain_warnings(&mut self, holders: impl Fn() -> Vec<Holder>) {
         for warning in self.heap.take_warnings() {
             let Warning::BackedOff { wanted, granted, driver_calls, others } = warning;
+            let mut who: Vec<String> = self.heap.guests().iter().map(|guest| guest.name()).collect();
+            who.extend(holders().iter().filter(|holder| holder.held > 0).map(|h| h.to_string()));
+            let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
             self.notes.push(format!(
-                "the pool wanted {} and got {} after {driver_calls} driver calls: others hold {} of the device",
+                "the pool wanted {} and got {} after {driver_calls} driver calls: others hold {} of the device{who}",
                 format_bytes(wanted),
                 format_bytes(granted),
                 format_bytes(others)

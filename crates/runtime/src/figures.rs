@@ -172,10 +172,12 @@ pub struct SmiReport {
     pub pid: u32,
     pub device: String,
     pub total_bytes: u64,
-    /// What our process holds: all that a tool outside can see.
+    /// What our pools hold.
     pub held_bytes: u64,
-    /// What other processes hold.
+    /// What others hold: other processes, and guests in ours.
     pub other_bytes: u64,
+    /// What guests in our process hold; a tool outside counts it as ours.
+    pub guest_bytes: u64,
     pub free_bytes: u64,
     pub mode: String,
     pub figures: MemoryFigures,
@@ -332,6 +334,7 @@ impl Context {
             state.end_scope(now_ns);
         }
         let ended = state.heap.ledger_mut().end_cell(now_ns);
+        state.publish(self);
         let counts = state.cache.counts();
         let begin = std::mem::take(&mut state.cell);
         CellFigures {
@@ -438,6 +441,7 @@ impl Context {
             total_bytes: device.total,
             held_bytes: device.held,
             other_bytes: device.others,
+            guest_bytes: state.heap.guest_bytes(),
             free_bytes: device.free,
             mode: mode.to_string(),
             figures: state.figures(self.capacity),

@@ -24,17 +24,20 @@ mod measure;
 mod oom;
 mod owners;
 mod same_program;
+mod sharing;
 mod switch;
 
 pub use cache::{CacheEntry, CacheSelection, Cleared, CompileCounts, CompileTally};
-pub use config::{Config, DeviceConfig};
+pub use config::{Config, DeviceConfig, SharedDevice, USUAL_DRY_CAPACITY};
 pub use context::Context;
 pub use figures::{
     BufferReport, CellFigures, ChunkReport, KeptRegion, OwnerReport, Report, ScopeReport,
     SmiReport, TrimReport, Work,
 };
 pub use oom::{Reclaim, Rung};
+pub use sharing::{GuestAnswer, GuestRow, check_device_name, death_text};
 pub use switch::{ModeOption, ModeRow, SwitchReport};
+pub use vramlab_device::shared::{Company, Death, Peer, usual_folders};
 pub use vramlab_memory::{
     ModeSpec,
     switch::{Policy, Road, SwitchPlan},

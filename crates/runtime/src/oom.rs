@@ -65,7 +65,7 @@ impl State {
         let hopeless = bytes > context.capacity();
         let error = if hopeless {
             let stats = self.heap.stats();
-            AllocError::new(bytes, &stats, &*self.heap.driver_mut(), Cause::Limit)
+            self.heap.error(bytes, &stats, Cause::Limit)
         } else {
             match self.heap.attempt(request) {
                 Ok(block) => return Ok(block),
@@ -98,6 +98,7 @@ impl Context {
             match call(&mut state, climb.retries == 0) {
                 Ok(value) => {
                     state.note_climb(&climb);
+                    state.publish_in_passing(self);
                     return Ok(value);
                 }
                 Err(Stop::Fault(fault)) => return Err(placed(fault, origin)),
@@ -160,7 +161,8 @@ impl Context {
         let failure =
             LadderFailure { error: shortage.error, steps: climb.steps, retries: climb.retries };
         // The rungs emptied what caches hold before it came to this.
-        let report = state.heap.explain(&failure, 0);
+        let mut report = state.heap.explain(&failure, 0);
+        report.holders.extend(self.neighbours());
         let fault = fault_of(&shortage.name, &report);
         state.last_oom = Some(report);
         fault

@@ -98,6 +98,7 @@ impl Context {
             Road::SideBySide => self.move_beside(&mut state, to, &arrays, now_ns)?,
             Road::ThroughHost => self.move_through_host(&mut state, to, &arrays, now_ns)?,
         };
+        state.publish(self);
         let moved = matches!(plan.road, Road::SideBySide | Road::ThroughHost);
         let older = state.heap.older_pools();
         Ok(SwitchReport {
@@ -155,6 +156,8 @@ impl Context {
     ) -> Result<u64, String> {
         let from = state.heap.mode().clone();
         let before = state.heap.stats().pool_bytes;
+        // On a shared device nobody may take the room in which the arrays land again.
+        let _share = self.keep_share();
         let contents: Vec<Vec<u8>> = arrays
             .iter()
             .map(|&array| &state.buffers.storage(array).block)

@@ -5,12 +5,13 @@ use crate::event::Watch;
 use std::collections::BTreeMap;
 use vramlab_memory::modes::{ModeName, ModeSpec, from_jax, from_torch_variables, parse_capacity};
 use vramlab_memory::{format_bytes, nearest};
+use vramlab_runtime::{SharedDevice, USUAL_DRY_CAPACITY, check_device_name, usual_folders};
 
 /// Flags as the user wrote them, and the environment. A flag wins over `VRAMLAB_…`, which wins over
 /// JAX's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// `cpu` or `dry:80GiB`.
+    /// `cpu`, `dry:80GiB`, or a name that sessions share: `cpu:lab`, `dry:lab`.
     pub device: Option<String>,
     /// `1GiB`.
     pub capacity: Option<String>,
@@ -19,6 +20,8 @@ pub struct Config {
     /// `off`, `brief`, `full` or `live`.
     pub watch: Option<String>,
     pub env: BTreeMap<String, String>,
+    /// What this process is called before others at a shared device; empty for `vramlab`.
+    pub process: String,
 }
 
 /// A setting that a face offers as an option of its command line.
@@ -36,8 +39,8 @@ pub struct Setting {
 pub static SETTINGS: [Setting; 4] = [
     Setting {
         option: "--device",
-        value: "cpu|dry:SIZE",
-        help: "the device: cpu, or a dry one that carries shapes and no data",
+        value: "cpu|cpu:NAME|dry:SIZE",
+        help: "cpu; cpu:NAME, shared by your sessions; or a dry one: shapes, no data",
         field: |config| &mut config.device,
     },
     Setting {
@@ -61,7 +64,7 @@ pub static SETTINGS: [Setting; 4] = [
 ];
 
 /// Which device, and how large; `None`: its own size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Device {
     Cpu {
         capacity: Option<u64>,
@@ -69,6 +72,12 @@ pub enum Device {
     /// Shapes and no data.
     Dry {
         capacity: u64,
+    },
+    /// A device with a name, which sessions share.
+    Shared {
+        name: String,
+        dry: bool,
+        capacity: Option<u64>,
     },
 }
 
@@ -87,9 +96,10 @@ pub const WATCH_WORDS: [(&str, Watch); 4] =
     [("off", Watch::Off), ("brief", Watch::Brief), ("full", Watch::Full), ("live", Watch::Live)];
 
 /// What a device may be called here.
-pub const DEVICE_WORDS: [&str; 2] = ["cpu", "dry:SIZE"];
+pub const DEVICE_WORDS: [&str; 4] = ["cpu", "dry:SIZE", "cpu:NAME", "dry:NAME"];
 
-const DRY_DEFAULT: u64 = 80 << 30;
+/// Where the ledgers of shared devices lie instead of where they usually do: folders, best first, as in `PATH`.
+const SHARED_FOLDERS: &str = "VRAMLAB_SHARED_FOLDER";
 
 impl Config {
     /// No flags, and the environment of this process. Names or values that are no text are left
@@ -98,7 +108,31 @@ impl Config {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
-        Config { env: std::env::vars_os().filter_map(text).collect(), ..Config::default() }
+        let program = std::env::current_exe().ok();
+        let program = program.as_ref().and_then(|path| path.file_stem()?.to_str());
+        Config {
+            env: std::env::vars_os().filter_map(text).collect(),
+            process: program.unwrap_or_default().to_string(),
+            ..Config::default()
+        }
+    }
+
+    /// What this process is called before others at the device.
+    pub fn process_name(&self) -> &str {
+        if self.process.is_empty() { "vramlab" } else { &self.process }
+    }
+
+    /// A device that sessions share, as the runtime takes it.
+    pub(crate) fn shared_device(&self, name: &str, dry: bool, capacity: Option<u64>) -> SharedDevice {
+        let folders = match self.env.get(SHARED_FOLDERS).filter(|text| !text.is_empty()) {
+            Some(text) => std::env::split_paths(text).collect(),
+            None => {
+                let of = |name| self.env.get(name).map(String::as_str).filter(|t| !t.is_empty());
+                usual_folders(of("XDG_RUNTIME_DIR"), of("TMPDIR").unwrap_or("/tmp"))
+            }
+        };
+        let process = self.process_name().to_string();
+        SharedDevice { name: name.to_string(), dry, capacity, folders, process }
     }
 
     /// # Errors
@@ -196,7 +230,10 @@ pub fn parse_device(text: &str, capacity: Option<u64>) -> Result<Device, String>
     };
     match (name, rest) {
         ("cpu", None | Some("0")) => Ok(Device::Cpu { capacity }),
-        ("dry", None) => Ok(Device::Dry { capacity: capacity.unwrap_or(DRY_DEFAULT) }),
+        ("cpu", Some(name)) => shared(name, false, capacity),
+        ("dry", None) => Ok(Device::Dry { capacity: capacity.unwrap_or(USUAL_DRY_CAPACITY) }),
+        // A size begins with a digit, a name with a letter.
+        ("dry", Some(name)) if name.starts_with(char::is_alphabetic) => shared(name, true, capacity),
         ("dry", Some(size)) => {
             let own = parse_capacity(size)?;
             match capacity {
@@ -209,6 +246,11 @@ pub fn parse_device(text: &str, capacity: Option<u64>) -> Result<Device, String>
         }
         _ => Err(unknown("device", text, DEVICE_WORDS)),
     }
+}
+
+fn shared(name: &str, dry: bool, capacity: Option<u64>) -> Result<Device, String> {
+    check_device_name(name)?;
+    Ok(Device::Shared { name: name.to_string(), dry, capacity })
 }
 
 /// `no WHAT \`given\`; the valid ones are …`, with the nearest.
@@ -292,5 +334,17 @@ mod tests {
         assert_eq!(parse_device("dry:80GiB", None), Ok(Device::Dry { capacity: 80 << 30 }));
         assert_eq!(parse_device("dry", Some(1 << 34)), Ok(Device::Dry { capacity: 1 << 34 }));
         assert!(parse_device("dry:1GiB", Some(2 << 30)).is_err());
+    }
+
+    #[test]
+    fn a_device_with_a_name_is_shared() {
+        let lab = |dry, capacity| Device::Shared { name: "lab".into(), dry, capacity };
+        assert_eq!(parse_device("cpu:lab", None), Ok(lab(false, None)));
+        assert_eq!(parse_device("dry:lab", Some(1 << 34)), Ok(lab(true, Some(1 << 34))));
+        assert_eq!(parse_device("cpu:0", None), Ok(Device::Cpu { capacity: None }));
+        for odd in ["cpu:", "cpu:../lab", "cpu:a b", "cpu:läb", "cpu:1", "cpu:a:b", "dry:é"] {
+            let why = parse_device(odd, None).expect_err(odd);
+            assert!(why.contains("begins with a letter"), "{odd}: {why}");
+        }
     }
 }

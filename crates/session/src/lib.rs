@@ -36,7 +36,7 @@ pub mod why;
 pub use config::{Config, Device, SETTINGS, Setting, Settings, parse_watch};
 pub use event::*;
 pub use interrupt::Interrupt;
-pub use session::{Input, Past, Session};
+pub use session::{Input, Parting, Past, Session};
 pub use sink::Sink;
 pub use vramlab_export::find as export_format;
 pub use vramlab_memory::modes::parse_capacity;

@@ -18,7 +18,7 @@ use crate::{complete, drops, inspect, report, shell, value};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use vramlab_array::surface::Dyn;
 use vramlab_array::{ir, with_engine, with_host};
 use vramlab_cells::{Interpreter, Prepared, Shown, Variable};
@@ -57,6 +57,10 @@ pub struct Session {
     /// Text that the next cell should begin with (`%load`).
     pub(crate) next_input: Option<String>,
     pub(crate) exit: bool,
+    /// What this process is called before others at the device.
+    pub(crate) process: String,
+    /// When the session began, in seconds since 1970.
+    pub(crate) since: u64,
     /// The cell at hand.
     pub(crate) running: Running,
     surroundings: Arc<Surroundings>,
@@ -106,13 +110,16 @@ impl Session {
     /// A setting that is not understood, with the valid words; a capacity that the machine lacks.
     pub fn new(config: Config) -> Result<Session, String> {
         let settings = config.resolve()?;
-        let context = open(&settings)?;
+        let context = open(&config, &settings)?;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let interrupt = Interrupt::of(context.interrupt_flag());
         Ok(Session {
             surroundings: Arc::new(Surroundings::new(interrupt.clone())),
             interrupt,
             context,
             interpreter: Interpreter::new(),
+            process: config.process_name().to_string(),
+            since,
             env: config.env,
             past: Vec::new(),
             watch: settings.watch,
@@ -527,6 +534,11 @@ impl Session {
         self.columns = columns;
     }
 
+    /// What leaves the device for a process that ends without dropping its session.
+    pub fn parting(&self) -> Parting {
+        Parting(self.context.clone())
+    }
+
     /// Who answers `input("…")`.
     pub fn set_input(&mut self, input: Input) {
         self.input = Some(input);
@@ -562,6 +574,9 @@ impl Session {
             self.context.device_description(),
             report::mib_short(limit)
         );
+        if let Some(line) = commands::company_line(self) {
+            text.push_str(&format!("\n{line}"));
+        }
         for note in self.notes() {
             text.push_str(&format!("\nnote: {note}"));
         }
@@ -571,7 +586,7 @@ impl Session {
     /// What the user should know before the first cell: a smaller device, a variable read otherwise
     /// than JAX would.
     pub fn notes(&self) -> impl Iterator<Item = &str> {
-        self.context.capacity_reason().into_iter().chain(self.notes.iter().map(String::as_str))
+        self.context.device_remarks().iter().chain(&self.notes).map(String::as_str)
     }
 
     /// Session variables, outputs not among them.
@@ -593,10 +608,22 @@ impl Session {
     }
 }
 
+/// Leaves the device of a session from elsewhere; see [`Session::parting`].
+#[derive(Clone)]
+pub struct Parting(Arc<Context>);
+
+impl Parting {
+    /// What the session held is the others' from here on. Only for the end of the process.
+    pub fn leave(&self) {
+        self.0.leave_device();
+    }
+}
+
 impl Drop for Session {
-    /// Values go before the device they live on.
+    /// Values go before the device they live on; a shared device is left at once, whoever still has a hand on it.
     fn drop(&mut self) {
         self.interpreter = Interpreter::new();
+        self.context.leave_device();
     }
 }
 
@@ -617,10 +644,13 @@ impl Failed {
     }
 }
 
-fn open(settings: &Settings) -> Result<Arc<Context>, String> {
-    let device = match settings.device {
-        Device::Cpu { capacity } => DeviceConfig::Cpu { capacity },
-        Device::Dry { capacity } => DeviceConfig::Dry { capacity },
+fn open(config: &Config, settings: &Settings) -> Result<Arc<Context>, String> {
+    let device = match &settings.device {
+        Device::Cpu { capacity } => DeviceConfig::Cpu { capacity: *capacity },
+        Device::Dry { capacity } => DeviceConfig::Dry { capacity: *capacity },
+        Device::Shared { name, dry, capacity } => {
+            DeviceConfig::Shared(config.shared_device(name, *dry, *capacity))
+        }
     };
     let mode = settings.mode.clone();
     Context::new(vramlab_runtime::Config { device, mode, ..vramlab_runtime::Config::default() })

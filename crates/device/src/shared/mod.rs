@@ -23,9 +23,11 @@ mod layout;
 mod locks;
 mod name;
 mod seat;
+mod usual;
 
 pub use driver::SharedDriver;
 pub use join::{JoinError, Joined, Joining, join};
 pub use name::check_name;
 pub use layout::Death;
 pub use seat::{Company, KeptShare, Peer, Seat};
+pub use usual::usual_folders;

@@ -9,6 +9,7 @@ mod general;
 mod memory;
 mod names;
 mod seeing;
+mod sharing;
 mod timing;
 mod whatif;
 
@@ -129,6 +130,7 @@ impl From<String> for Refusal {
 
 pub(crate) use allocation::completions as mode_completions;
 pub(crate) use general::describe;
+pub(crate) use sharing::company_line;
 
 /// What `%clear` and `%explain` may be told, with a word on each.
 pub(crate) fn caching_names(session: &Session, command: &str) -> Vec<(String, String)> {
@@ -146,6 +148,7 @@ pub static COMMANDS: &[&[Command]] = &[
     allocation::COMMANDS,
     memory::COMMANDS,
     seeing::COMMANDS,
+    sharing::COMMANDS,
     caching::COMMANDS,
     whatif::COMMANDS,
     timing::COMMANDS,

@@ -7,6 +7,7 @@ use crate::oom;
 use crate::report::{mib, mib_short, percent};
 use crate::session::Session;
 use crate::sink::Sink;
+use vramlab_runtime::SmiReport;
 
 pub static COMMANDS: &[Command] = &[
     Command {
@@ -75,11 +76,9 @@ fn smi_text(session: &Session) -> String {
         line("Processes:".into()),
         line(format!("{:>10}   {:<34} {:>22}", "PID", "Process name", "Memory Usage")),
         edge("="),
-        line(format!("{:>10}   {:<34} {:>22}", smi.pid, "vramlab", whole(smi.held_bytes))),
     ];
-    if smi.other_bytes > 0 {
-        let others = whole(smi.other_bytes);
-        lines.push(line(format!("{:>10}   {:<34} {others:>22}", "-", "other processes")));
+    for (pid, name, bytes) in processes(session, &smi) {
+        lines.push(line(format!("{pid:>10}   {name:<34} {:>22}", whole(bytes))));
     }
     lines.push(edge("-"));
     let (held, total) = (mib_short(smi.held_bytes), mib_short(smi.total_bytes));
@@ -99,8 +98,20 @@ fn smi_text(session: &Session) -> String {
         mib(figures.pool_bytes),
         smi.mode
     ));
+    if smi.guest_bytes > 0 {
+        lines.push(format!(" guests beside our pool: {} (%guest)", mib(smi.guest_bytes)));
+    }
     lines.push(format!(" {}", why_they_differ(session)));
     lines.join("\n")
+}
+
+/// Every process at the device with its bytes, as a tool outside sees them: a guest's are its process's.
+fn processes(session: &Session, smi: &SmiReport) -> Vec<(String, String, u64)> {
+    let own = (smi.pid.to_string(), session.process.clone(), smi.held_bytes + smi.guest_bytes);
+    let company = session.context.company().and_then(Result::ok).unwrap_or_default();
+    let others = company.peers.into_iter().filter(|peer| !peer.own);
+    let others = others.map(|peer| (peer.pid.to_string(), peer.name, peer.held));
+    std::iter::once(own).chain(others).collect()
 }
 
 fn why_they_differ(session: &Session) -> String {
@@ -129,8 +140,14 @@ fn device(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Eff
     sink.say(format!("{}   {}", context.device_name(), context.device_description()));
     sink.say(format!("computes on {}", context.processor()));
     sink.say(format!("mode {mode}   {}", context.report().allocator));
-    if let Some(reason) = context.capacity_reason() {
-        sink.say(reason);
+    if let Some(line) = super::company_line(session) {
+        sink.say(line);
+    }
+    if let Some(path) = session.context.ledger_path() {
+        sink.say(format!("its ledger is {}", path.display()));
+    }
+    for remark in session.context.device_remarks() {
+        sink.say(remark);
     }
     Ok(Effect::Told)
 }

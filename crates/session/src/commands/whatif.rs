@@ -109,8 +109,12 @@ fn table(rows: &[Row], device: Device, trace: &Trace, dropped: u64) -> Table {
     } else {
         String::new()
     };
+    let beside = match device.others {
+        0 => String::new(),
+        others => format!(" of which others hold {}", size(others)),
+    };
     table.note(format!(
-        "{} requests and returns replayed{from} on a device of {}",
+        "{} requests and returns replayed{from} on a device of {}{beside}",
         trace.steps.len(),
         size(device.capacity)
     ));
