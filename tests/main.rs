@@ -7,6 +7,7 @@ mod filetests;
 mod keys;
 mod programs;
 mod run_json;
+mod sharing;
 mod terminal;
 mod tidy;
 mod tiers;

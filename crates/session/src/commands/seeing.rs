@@ -56,9 +56,12 @@ fn smi_text(session: &Session) -> String {
     let smi = session.context.smi();
     let whole = |bytes: u64| format!("{}MiB", bytes.div_ceil(1 << 20));
     let edge = |fill: &str| format!("+{}+", fill.repeat(SMI_WIDTH));
-    let line = |text: String| format!("| {text:<width$} |", width = SMI_WIDTH - 2);
+    let line = |text: String| {
+        let cut: String = text.chars().take(SMI_WIDTH - 2).collect();
+        format!("| {cut:<width$} |", width = SMI_WIDTH - 2)
+    };
     let head = format!(
-        "VRAMLAB-SMI {:<20} Device: {} ({})",
+        "VRAMLAB-SMI {:<10} Device: {} ({})",
         env!("CARGO_PKG_VERSION"),
         smi.device,
         session.context.device_description()
