@@ -61,7 +61,7 @@ fn smi_text(session: &Session) -> String {
         format!("| {cut:<width$} |", width = SMI_WIDTH - 2)
     };
     let head = format!(
-        "VRAMLAB-SMI {:<10} Device: {} ({})",
+        "VRAMLAB-SMI {:<20} Device: {} ({})",
         env!("CARGO_PKG_VERSION"),
         smi.device,
         session.context.device_description()
