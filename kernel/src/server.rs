@@ -112,7 +112,8 @@ async fn serve_sockets(connection: Connection, config: Config) -> Result<(), Str
         })
     };
     executor.map_err(|error| format!("cannot start the session thread: {error}"))?;
-    let (interrupt, parting) = handles.await.map_err(|_| "the session ended while it started")??;
+    let (interrupt, parting) =
+        handles.await.map_err(|_| "the session ended while it started")??;
 
     let signer = Signer::new(&connection.key);
     let session_id = uuid::Uuid::new_v4().to_string();

@@ -115,7 +115,10 @@ fn the_first_decides_the_size_and_the_last_takes_the_file_away() {
     let with = |capacity| Joining { capacity, ..joining(&folder) };
     let first = join(&with(Some(256 * MIB))).expect("made").seat;
     assert_eq!(fs::metadata(folder.ledger()).expect("there").permissions().mode() & 0o777, 0o600);
-    assert_eq!(fs::metadata(folder.inner("own")).expect("there").permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        fs::metadata(folder.inner("own")).expect("there").permissions().mode() & 0o777,
+        0o700
+    );
     let second = join(&with(None)).expect("joined").seat;
     assert_eq!(second.capacity(), 256 * MIB);
     assert!(join(&with(Some(256 * MIB))).is_ok(), "the same size contradicts nothing");
@@ -171,7 +174,10 @@ fn words_are_published_without_the_sum() {
     let peers = second.company().expect("readable").peers;
     let told: Vec<(&str, u64, bool)> =
         peers.iter().map(|peer| (peer.mode.as_str(), peer.live, peer.own)).collect();
-    assert!(told.contains(&("ondemand gc=on", 12, false)) && told.contains(&("", 0, true)), "{told:?}");
+    assert!(
+        told.contains(&("ondemand gc=on", 12, false)) && told.contains(&("", 0, true)),
+        "{told:?}"
+    );
     assert!(peers.iter().all(|peer| peer.pid == std::process::id() && peer.name == "test"));
 }
 
@@ -264,7 +270,10 @@ fn damaged_files_nobody_uses_are_made_anew() {
         fs::write(folder.ledger(), &bytes).expect("writable");
         let Joined { seat, notes } = join(&joining(&folder)).expect("made anew");
         assert_eq!(seat.capacity(), GIB);
-        assert!(notes.iter().any(|told| told.contains(note)) || note.is_empty(), "{note}: {notes:?}");
+        assert!(
+            notes.iter().any(|told| told.contains(note)) || note.is_empty(),
+            "{note}: {notes:?}"
+        );
         assert_eq!(fs::metadata(folder.ledger()).expect("there").len(), whole.len() as u64);
     }
 }
@@ -359,7 +368,10 @@ fn another_folder_serves_where_the_first_does_not() {
     }
     let only = Joining { folders: vec![folder.inner("absent/own")], ..joining(&folder) };
     let error = join(&only).expect_err("no folder");
-    assert!(matches!(&error, JoinError::NoFolder { reasons, .. } if reasons.len() == 1), "{error:?}");
+    assert!(
+        matches!(&error, JoinError::NoFolder { reasons, .. } if reasons.len() == 1),
+        "{error:?}"
+    );
     assert!(error.to_string().contains("needs none"), "{error}");
 }
 
@@ -368,10 +380,8 @@ fn another_folder_serves_where_the_first_does_not() {
 fn a_device_is_found_where_it_is() {
     let folder = Folder::new();
     let later = folder.inner("later");
-    let two = Joining {
-        folders: vec![later.join("own"), folder.inner("other")],
-        ..joining(&folder)
-    };
+    let two =
+        Joining { folders: vec![later.join("own"), folder.inner("other")], ..joining(&folder) };
     let first = join(&two).expect("elsewhere").seat;
     fs::create_dir(&later).expect("writable");
     let second = join(&two).expect("joined").seat;

@@ -5,7 +5,7 @@ use crate::ledger::{EventKind, Site};
 use crate::modes::{ModeName, ModeSpec};
 use crate::replay::{self, Device, Part, Trace};
 use crate::resource::{AllocError, Cause};
-use crate::{Bfc, Block, Holder, MIB, Refusal};
+use crate::{Bfc, Block, Holder, MIB, Refusal, RefusalCause};
 use std::fmt;
 
 /// Why a request failed, in a word.
@@ -172,6 +172,7 @@ impl Heap {
             fragmentation: stats.fragmentation(),
             other_processes: error.others,
             passes_alone,
+            driver_says: driver_says(error),
             holders: self.guest_holders(),
             driver_free: error.driver_free,
             cached,
@@ -181,7 +182,12 @@ impl Heap {
             owners: self.top_owners(),
             empty_regions: empty.iter().map(|region| region.bytes).collect(),
             pinned_regions: pinned.iter().map(|region| region.bytes).collect(),
-            advice: advice(self.mode(), drawn, &remedies),
+            advice: match drawn {
+                Verdict::OtherProcess if error.others == self.guest_bytes() => {
+                    "free what the other package holds, or lower XLA_CLIENT_MEM_FRACTION".into()
+                }
+                _ => advice(self.mode(), drawn, &remedies),
+            },
             remedies,
         }
     }
@@ -380,6 +386,8 @@ pub struct OomReport {
     pub other_processes: u64,
     /// Without them the same cell passes in the same mode, by replay.
     pub passes_alone: bool,
+    /// Why the driver failed, where it did so for a reason of its own and not for want of room.
+    pub driver_says: Option<String>,
     /// Who they are, as far as is known; guests first.
     pub holders: Vec<Holder>,
     /// Bytes free at the driver.
@@ -426,6 +434,9 @@ impl OomReport {
         let (asked, in_use) = (mib(self.asked), mib(self.in_use));
         let free = mib(self.free_in_pool());
         let left = mib(self.left_under_limit());
+        if let Some(why) = &self.driver_says {
+            return format!("THE DRIVER FAILED: {why} ({asked} asked, {in_use} in use)");
+        }
         match self.verdict {
             Verdict::TooBig => {
                 format!("TOO BIG: {asked} asked of a device of {}", mib(self.device))
@@ -478,6 +489,13 @@ impl OomReport {
         }
         let sizes: Vec<String> = self.empty_regions.iter().map(|bytes| whole_mib(*bytes)).collect();
         format!("in empty regions of {} that cannot join", sizes.join(", "))
+    }
+}
+
+fn driver_says(error: &AllocError) -> Option<String> {
+    match &error.cause {
+        Cause::Driver(Refusal { cause: RefusalCause::Failed(why), .. }) => Some(why.clone()),
+        _ => None,
     }
 }
 

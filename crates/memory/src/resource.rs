@@ -1,8 +1,6 @@
 //! The small trait that every allocator and every adaptor implements, and the facts of a failure.
 
-use crate::{
-    Block, BlockId, Broken, Driver, DriverFigures, Refusal, Stats, Stream, format_bytes,
-};
+use crate::{Block, BlockId, Broken, Driver, DriverFigures, Refusal, Stats, Stream, format_bytes};
 use std::fmt;
 
 /// Hands out blocks of a device and takes them back.

@@ -14,9 +14,7 @@ use vramlab_ir::{
     Argument, BufferId, CompileRequest, Engine, ExecutableId, Explanation, Fault, FaultKind,
     MemoryFigures, Origin, ScopeFigures, Type,
 };
-use vramlab_memory::{
-    EventKind, Heap, Holder, OwnerId, Site, Stream, Warning, format_bytes,
-};
+use vramlab_memory::{EventKind, Heap, Holder, OwnerId, Site, Stream, Warning, format_bytes};
 
 /// One device and everything that lives on it. All methods may be called from any thread.
 pub struct Context {
@@ -303,7 +301,8 @@ impl State {
     pub fn drain_warnings(&mut self, holders: impl Fn() -> Vec<Holder>) {
         for warning in self.heap.take_warnings() {
             let Warning::BackedOff { wanted, granted, driver_calls, others } = warning;
-            let mut who: Vec<String> = self.heap.guests().iter().map(|guest| guest.name()).collect();
+            let mut who: Vec<String> =
+                self.heap.guests().iter().map(|guest| guest.name()).collect();
             who.extend(holders().iter().filter(|holder| holder.held > 0).map(|h| h.to_string()));
             let who = if who.is_empty() { String::new() } else { format!(" ({})", who.join(", ")) };
             self.notes.push(format!(

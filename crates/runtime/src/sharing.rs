@@ -66,9 +66,7 @@ impl Context {
     pub(crate) fn neighbours(&self) -> Vec<Holder> {
         let company = self.backend.seat.as_ref().and_then(|seat| seat.company().ok());
         let peers = company.unwrap_or_default().peers.into_iter().filter(|peer| !peer.own);
-        peers
-            .map(|peer| Holder { name: peer.name, pid: Some(peer.pid), held: peer.held })
-            .collect()
+        peers.map(|peer| Holder { name: peer.name, pid: Some(peer.pid), held: peer.held }).collect()
     }
 
     /// Somebody beside our pools asks the driver for memory.
@@ -77,7 +75,9 @@ impl Context {
     /// In words: a size that no guest can have.
     pub fn invite(&self, bytes: u64) -> Result<GuestAnswer, String> {
         if bytes == 0 {
-            return Err("a guest that asks for nothing gets nothing; write for example 64MiB".into());
+            return Err(
+                "a guest that asks for nothing gets nothing; write for example 64MiB".into()
+            );
         }
         let now_ns = self.clock.now();
         let mut state = self.lock();

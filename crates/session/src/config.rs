@@ -123,7 +123,12 @@ impl Config {
     }
 
     /// A device that sessions share, as the runtime takes it.
-    pub(crate) fn shared_device(&self, name: &str, dry: bool, capacity: Option<u64>) -> SharedDevice {
+    pub(crate) fn shared_device(
+        &self,
+        name: &str,
+        dry: bool,
+        capacity: Option<u64>,
+    ) -> SharedDevice {
         let folders = match self.env.get(SHARED_FOLDERS).filter(|text| !text.is_empty()) {
             Some(text) => std::env::split_paths(text).collect(),
             None => {
@@ -233,7 +238,9 @@ pub fn parse_device(text: &str, capacity: Option<u64>) -> Result<Device, String>
         ("cpu", Some(name)) => shared(name, false, capacity),
         ("dry", None) => Ok(Device::Dry { capacity: capacity.unwrap_or(USUAL_DRY_CAPACITY) }),
         // A size begins with a digit, a name with a letter.
-        ("dry", Some(name)) if name.starts_with(char::is_alphabetic) => shared(name, true, capacity),
+        ("dry", Some(name)) if name.starts_with(char::is_alphabetic) => {
+            shared(name, true, capacity)
+        }
         ("dry", Some(size)) => {
             let own = parse_capacity(size)?;
             match capacity {

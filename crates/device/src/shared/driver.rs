@@ -82,9 +82,7 @@ impl VirtualMemory for SharedDriver {
 
     fn map(&mut self, address: u64, bytes: u64) -> Result<(), Refusal> {
         let virtual_memory = "only a leaf with virtual memory is asked for it";
-        self.charged(bytes, |leaf| {
-            leaf.virtual_memory().expect(virtual_memory).map(address, bytes)
-        })
+        self.charged(bytes, |leaf| leaf.virtual_memory().expect(virtual_memory).map(address, bytes))
     }
 
     fn unmap(&mut self, address: u64, bytes: u64) {

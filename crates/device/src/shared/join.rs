@@ -75,13 +75,14 @@ impl fmt::Display for JoinError {
                 )
             }
             JoinError::Crowded { name } => {
-                write!(f, "{SLOTS} processes are at the device {name} already, and there is no room for more")
+                write!(
+                    f,
+                    "{SLOTS} processes are at the device {name} already, and there is no room for more"
+                )
             }
-            JoinError::NotOurs { path, what } => write!(
-                f,
-                "{} {what}; move it away, or choose another name",
-                path.display()
-            ),
+            JoinError::NotOurs { path, what } => {
+                write!(f, "{} {what}; move it away, or choose another name", path.display())
+            }
             JoinError::OtherVersion { path, version } => write!(
                 f,
                 "{} is in use by another version of vramlab (format {version}); end those sessions, or choose another \

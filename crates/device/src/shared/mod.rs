@@ -27,7 +27,7 @@ mod usual;
 
 pub use driver::SharedDriver;
 pub use join::{JoinError, Joined, Joining, join};
-pub use name::check_name;
 pub use layout::Death;
+pub use name::check_name;
 pub use seat::{Company, KeptShare, Peer, Seat};
 pub use usual::usual_folders;

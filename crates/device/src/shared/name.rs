@@ -38,9 +38,9 @@ mod tests {
             assert_eq!(check_name(right), Ok(()), "{right}");
         }
         let long = "x".repeat(65);
-        for wrong in
-            ["", ".", "..", "../lab", "a/b", "a b", "läb", "lab\n", "7", "-lab", "a\0b", &long, "💥"]
-        {
+        for wrong in [
+            "", ".", "..", "../lab", "a/b", "a b", "läb", "lab\n", "7", "-lab", "a\0b", &long, "💥",
+        ] {
             let why = check_name(wrong).expect_err(wrong);
             assert!(why.contains("begins with a letter") && why.contains("cpu:lab"), "{why}");
         }

@@ -195,7 +195,8 @@ impl Heap {
         let guests = self.guest_bytes();
         for pool in &mut self.older {
             if pool.resource.stats().live_blocks() == 0 {
-                let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id, guests);
+                let mut tap =
+                    Tap::new(&mut *self.driver, &mut self.ledger, now_ns, pool.id, guests);
                 pool.resource.trim(&mut tap);
             }
         }

@@ -81,13 +81,17 @@ fn table(session: &Session, company: &Company) -> Table {
         table.note(format!("{} of ours are guests' (%guest)", mib(smi.guest_bytes)));
     }
     if !context.is_shared() {
-        table.note("a device of this session alone; --device cpu:NAME makes one that sessions share");
+        table.note(
+            "a device of this session alone; --device cpu:NAME makes one that sessions share",
+        );
     }
     for death in &company.deaths {
         table.note(format!("{}   ({})", death_text(death), ago(death.noticed)));
     }
     if company.removed {
-        table.note("its ledger was removed by something else: sessions that start now do not meet us");
+        table.note(
+            "its ledger was removed by something else: sessions that start now do not meet us",
+        );
     }
     table
 }

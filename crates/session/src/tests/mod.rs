@@ -2,6 +2,7 @@
 
 mod cases;
 mod pictures;
+mod sharing;
 
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
 use crate::{Config, Session};
