@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod binary;
+mod check;
 mod engine;
 mod filetests;
 mod keys;

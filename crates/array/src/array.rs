@@ -85,6 +85,11 @@ impl Array {
         Array { repr: Repr::Traced(Arc::new(Traced { trace, value, ty })) }
     }
 
+    /// The array behind a claim that the engine has handed out and that nobody releases yet.
+    pub fn of_claim(engine: Arc<dyn Engine>, buffer: BufferId, ty: Type) -> Array {
+        Array::concrete(&Context::of(engine), buffer, ty)
+    }
+
     /// Element type and shape.
     pub fn ty(&self) -> &Type {
         match &self.repr {

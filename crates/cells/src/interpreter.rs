@@ -220,6 +220,39 @@ impl Interpreter {
         self.variables.values().any(|binding| may_borrow(&binding.ty))
     }
 
+    /// The functions and constants of this session, with a place for each variable and none bound.
+    pub(crate) fn without_variables(&self) -> Interpreter {
+        let mut globals = Vec::new();
+        globals.resize_with(self.globals.len(), Value::default);
+        let (functions, constants) = (self.functions.clone(), self.constants.clone());
+        Interpreter { globals, functions, constants, ..Interpreter::default() }
+    }
+
+    /// The place of a variable that has a value.
+    pub(crate) fn slot_of(&self, name: &str) -> Option<u32> {
+        let global = self.variables.get(name)?.global;
+        (!self.is_gone(global)).then_some(global)
+    }
+
+    pub(crate) fn value_at(&self, slot: u32) -> &Value {
+        self.globals.get(slot as usize).unwrap_or(&Value::Gone)
+    }
+
+    pub(crate) fn put(&mut self, slot: u32, value: Value) {
+        if let Some(place) = self.globals.get_mut(slot as usize) {
+            *place = value;
+        }
+    }
+
+    /// Binds a name as another interpreter does, at the same place.
+    pub(crate) fn bind_as(&mut self, other: &Interpreter, name: &str) {
+        let Some(binding) = other.variables.get(name) else { return };
+        if let Some(held) = other.held.get(&binding.global) {
+            self.held.insert(binding.global, held.clone());
+        }
+        self.variables.insert(name.to_string(), binding.clone());
+    }
+
     /// Runs a prepared cell. Statements that completed stay, whatever comes after them.
     pub fn run(&mut self, prepared: Prepared, host: &mut dyn Host) -> RunOutcome {
         for function in &prepared.functions {

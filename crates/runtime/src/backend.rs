@@ -128,9 +128,14 @@ impl Backend {
 
     /// Host bytes to the block's beginning.
     pub fn write(&self, to: &Block, bytes: &[u8]) {
+        self.write_at(to, 0, bytes);
+    }
+
+    /// Host bytes to a part of the block.
+    pub fn write_at(&self, to: &Block, offset: u64, bytes: &[u8]) {
         if self.carries_data() {
-            let done =
-                self.device.upload(DeviceRange::new(to.address(), bytes.len() as u64), bytes);
+            let range = DeviceRange::new(to.address() + offset, bytes.len() as u64);
+            let done = self.device.upload(range, bytes);
             done.expect("a live block lies in device memory");
         }
     }

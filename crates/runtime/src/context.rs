@@ -62,6 +62,14 @@ impl Context {
     /// # Errors
     /// In words: a capacity that the machine cannot hold.
     pub fn new(config: Config) -> Result<Arc<Context>, String> {
+        Context::stopped_by(config, Arc::default())
+    }
+
+    /// As [`Context::new`], with a flag of somebody else's that stops running kernels.
+    pub(crate) fn stopped_by(
+        config: Config,
+        interrupt: Arc<AtomicBool>,
+    ) -> Result<Arc<Context>, String> {
         let (backend, driver) = Backend::open(&config)?;
         let capacity = driver.figures().total;
         let mut heap = Heap::new(driver, config.mode);
@@ -87,7 +95,7 @@ impl Context {
             device: config.device,
             capacity,
             reclaim: Mutex::new(Vec::new()),
-            interrupt: Arc::new(AtomicBool::new(false)),
+            interrupt,
             clock: Clock(Instant::now()),
         }))
     }

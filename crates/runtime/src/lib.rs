@@ -13,6 +13,7 @@
 //! is above hands in closures where a low layer needs a high one (dead arrays to collect when memory is short).
 
 mod backend;
+mod beside;
 mod buffers;
 mod cache;
 mod config;

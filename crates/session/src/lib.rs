@@ -30,6 +30,7 @@ mod sink;
 pub mod table;
 #[cfg(test)]
 mod tests;
+mod trial;
 mod value;
 pub mod why;
 

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod caching;
+mod compare;
 mod environment;
 mod export;
 mod files;
@@ -152,6 +153,7 @@ pub static COMMANDS: &[&[Command]] = &[
     caching::COMMANDS,
     whatif::COMMANDS,
     timing::COMMANDS,
+    compare::COMMANDS,
     names::COMMANDS,
     files::COMMANDS,
     export::COMMANDS,

@@ -1,6 +1,8 @@
 //! Whole sessions: cells in, events out, and tables that do not lie.
 
 mod cases;
+mod compare;
+mod export;
 mod pictures;
 mod sharing;
 
