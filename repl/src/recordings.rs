@@ -14,7 +14,7 @@ use vramlab_session::{ModeSpec, parse_capacity};
 /// An option that is not understood.
 pub fn replay(files: &[String], options: &Options) -> Result<ExitCode, String> {
     let modes = options.config.mode.as_deref().unwrap_or("all");
-    let capacity = options.config.capacity.as_deref().map(parse_capacity).transpose();
+    let capacity = options.config.capacity.as_deref().map(capacity).transpose();
     let ask = Ask {
         modes: ModeSpec::parse_list(modes).map_err(|why| format!("--mode: {why}"))?,
         capacity: capacity.map_err(|why| format!("--capacity: {why}"))?,
@@ -26,6 +26,13 @@ pub fn replay(files: &[String], options: &Options) -> Result<ExitCode, String> {
         printer.print(&replayed, || replayed.json_line());
         Ok(())
     })
+}
+
+fn capacity(text: &str) -> Result<u64, String> {
+    match parse_capacity(text)? {
+        bytes if bytes > traces::LARGEST_DEVICE => Err("no device is larger than 4 PiB".into()),
+        bytes => Ok(bytes),
+    }
 }
 
 /// Prints what is in each file, and writes a page of all of them where one is asked for.

@@ -66,6 +66,37 @@ impl FreeList {
         Some(first.2)
     }
 
+    /// Size, address and name of the smallest free chunk of at least `bytes`, lowest address first among equals.
+    pub(crate) fn best_fit(&self, bytes: u64) -> Option<(u64, u64, u32)> {
+        let units = bytes.div_ceil(UNIT);
+        if units < CLASSES as u64
+            && let Some(class) = self.next_occupied(units as usize)
+        {
+            let first = self.classes[class].first();
+            return first.map(|(address, chunk)| (class as u64 * UNIT, *address, *chunk));
+        }
+        self.large.range((bytes, 0, 0)..).next().copied()
+    }
+
+    /// Every chunk of the list, smallest first.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = u32> {
+        let mut from = Some(0);
+        let classes = std::iter::from_fn(move || {
+            let class = self.next_occupied(from?);
+            from = class.map(|class| class + 1).filter(|next| *next < CLASSES);
+            class
+        });
+        let small = classes.flat_map(|class| self.classes[class].iter().map(|(_, chunk)| *chunk));
+        small.chain(self.large.iter().map(|(_, _, chunk)| *chunk))
+    }
+
+    /// Whether the list holds that chunk.
+    pub(crate) fn contains(&self, bytes: u64, address: u64, chunk: u32) -> bool {
+        let class = self.classes.get((bytes / UNIT) as usize);
+        class.is_some_and(|class| class.contains(&(address, chunk)))
+            || self.large.contains(&(bytes, address, chunk))
+    }
+
     /// Size of the largest free chunk, 0 if there is none.
     pub(crate) fn largest(&self) -> u64 {
         if let Some((bytes, _, _)) = self.large.last() {

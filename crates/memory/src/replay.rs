@@ -248,6 +248,9 @@ impl Search {
         let least = (self.peak_requested as f64 / mode.fraction().unwrap_or(1.0)) as u64;
         let least = least.div_ceil(self.granule).max(1);
         let most = self.most / self.granule;
+        if least > most {
+            return None;
+        }
         let mut runs = self.runs;
         let mut try_one = |granules: u64| {
             let left = runs.checked_sub(1)?;

@@ -33,7 +33,7 @@ pub use open::{Failed, open};
 pub use owners::{Frame, Owners};
 pub use page::page;
 pub use record::{Kind, Record};
-pub use replay::{Ask, Failure, Replayed, Row, SizeFrom, replay};
+pub use replay::{Ask, Failure, LARGEST_DEVICE, Replayed, Row, SizeFrom, replay};
 pub use spool::{Spool, SpoolWriter};
 pub use trace::{Events, Format, Segment, Trace};
 pub use view::{Moment, Owned, Placed, SegmentView, View, view};

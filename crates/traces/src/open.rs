@@ -51,7 +51,7 @@ pub fn open(path: &Path) -> Result<Vec<Trace>, Failed> {
     let first = reading.peek(64)?.to_vec();
     let first = first.as_slice();
     let file = path.display().to_string();
-    if first.is_empty() {
+    if first.is_empty() && reading.broken().is_none() {
         return Err(Failed::Unknown { what: "the file is empty".into() });
     }
     if first.starts_with(MAGIC.as_bytes()) {

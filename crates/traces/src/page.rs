@@ -154,43 +154,42 @@ pub fn timeline(view: &View) -> Timeline {
 
 /// The segments of a moment with their blocks and holes.
 pub fn map(trace: &Trace, moment: &Moment) -> Map {
-    let region =
-        |segment: &SegmentView| {
-            let mut chunks = Vec::new();
-            let free = |from: u64, to: u64| Chunk {
-                address: from,
-                bytes: to - from,
-                requested: 0,
-                state: ChunkState::Free,
-                owner: String::new(),
-                note: String::new(),
-            };
-            let mut reached = segment.base;
-            for block in &segment.blocks {
-                if block.address > reached {
-                    chunks.push(free(reached, block.address));
-                }
-                chunks.push(Chunk {
-                    address: block.address,
-                    bytes: block.bytes,
-                    requested: block.requested.min(block.bytes),
-                    state: ChunkState::Used,
-                    owner: trace.owners.label(block.owner),
-                    note: trace.owners.lines(block.owner).iter().skip(1).take(6).fold(
-                        String::new(),
-                        |note, line| {
-                            if note.is_empty() { line.clone() } else { note + "\n" + line }
-                        },
-                    ),
-                });
-                reached = block.address + block.bytes;
-            }
-            let end = segment.base + segment.bytes;
-            if end > reached {
-                chunks.push(free(reached, end));
-            }
-            Region { name: format!("{:#x}", segment.base), chunks }
+    let region = |segment: &SegmentView| {
+        let mut chunks = Vec::new();
+        let free = |from: u64, to: u64| Chunk {
+            address: from,
+            bytes: to - from,
+            requested: 0,
+            state: ChunkState::Free,
+            owner: String::new(),
+            note: String::new(),
         };
+        let mut reached = segment.base;
+        for block in &segment.blocks {
+            if block.address > reached {
+                chunks.push(free(reached, block.address));
+            }
+            chunks.push(Chunk {
+                address: block.address,
+                bytes: block.bytes,
+                requested: block.requested.min(block.bytes),
+                state: ChunkState::Used,
+                owner: trace.owners.label(block.owner),
+                note: trace.owners.lines(block.owner).iter().skip(1).take(6).fold(
+                    String::new(),
+                    |note, line| {
+                        if note.is_empty() { line.clone() } else { note + "\n" + line }
+                    },
+                ),
+            });
+            reached = block.address + block.bytes;
+        }
+        let end = segment.base + segment.bytes;
+        if end > reached {
+            chunks.push(free(reached, end));
+        }
+        Region { name: format!("{:#x}", segment.base), chunks }
+    };
     Map { title: String::new(), regions: moment.segments.iter().map(region).collect() }
 }
 

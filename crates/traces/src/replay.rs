@@ -15,12 +15,15 @@ const SEARCH_STEPS: u64 = 8_000_000;
 /// Sizes of devices that are made, in GiB, for a trace that does not say where it was recorded.
 const DEVICES: [u64; 14] = [4, 6, 8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 192, 288];
 
+/// No device is larger: 4 PiB.
+pub const LARGEST_DEVICE: u64 = 1 << 52;
+
 /// What is asked of a replay.
 #[derive(Clone, Debug)]
 pub struct Ask {
     /// The modes, in the order of the table.
     pub modes: Vec<ModeSpec>,
-    /// Size of the device in bytes; `None` takes the recorded one, or one that is large enough.
+    /// Size of the device in bytes, at most [`LARGEST_DEVICE`]; `None` takes the recorded one, or one that is large enough.
     pub capacity: Option<u64>,
     /// Whether the smallest device is searched to the MiB however long the trace is.
     pub exact: bool,
@@ -93,9 +96,10 @@ pub struct Replayed {
 pub fn replay(trace: &Trace, ask: &Ask) -> io::Result<Replayed> {
     let (capacity, size_from) = match (ask.capacity, trace.capacity) {
         (Some(asked), _) => (asked, SizeFrom::Asked),
-        (None, Some(recorded)) => (recorded, SizeFrom::Recorded),
-        (None, None) => (large_enough(trace.peak_requested), SizeFrom::Assumed),
+        (None, Some(recorded)) if recorded <= LARGEST_DEVICE => (recorded, SizeFrom::Recorded),
+        (None, _) => (large_enough(trace.peak_requested), SizeFrom::Assumed),
     };
+    let capacity = capacity.min(LARGEST_DEVICE);
     let mut rows = Vec::new();
     for row in side_by_side(ask.modes.len(), |at| row(trace, &ask.modes[at], capacity, ask.exact)) {
         rows.push(row?);
@@ -117,7 +121,7 @@ pub fn replay(trace: &Trace, ask: &Ask) -> io::Result<Replayed> {
 fn large_enough(peak: u64) -> u64 {
     let wanted = (peak as f64 / 0.75) as u64;
     let size = DEVICES.iter().map(|gib| gib * GIB).find(|size| *size >= wanted);
-    size.unwrap_or_else(|| wanted.checked_next_power_of_two().unwrap_or(1 << 63))
+    size.unwrap_or_else(|| wanted.checked_next_power_of_two().unwrap_or(LARGEST_DEVICE))
 }
 
 /// Runs `count` jobs on as many threads as there are cores; results in order.
@@ -194,7 +198,8 @@ fn smallest(
     outcome: &Outcome,
     exact: bool,
 ) -> io::Result<Option<Smallest>> {
-    let most = outcome.device.capacity.max(trace.peak_requested).saturating_mul(64);
+    let most = outcome.device.capacity.max(trace.peak_requested).max(GIB).saturating_mul(64);
+    let most = most.min(LARGEST_DEVICE);
     let steps = trace.events.len() + trace.start.len() as u64;
     let runs = if exact { 64 } else { (SEARCH_STEPS / steps.max(1)).min(64) as u32 };
     let one_region = mode.mode() == ModeName::Preallocate;

@@ -245,6 +245,9 @@ fn time_ns(field: &[u8]) -> Option<(u64, bool)> {
     let mut parts = text.splitn(3, ':');
     let (first, minutes, rest) = (parts.next()?, parts.next(), parts.next());
     let (Some(minutes), Some(rest)) = (minutes, rest) else {
+        if minutes.is_some() {
+            return None;
+        }
         let (whole, fraction) = first.split_once('.').unwrap_or((first, ""));
         let seconds: u64 = whole.parse().ok()?;
         return Some((

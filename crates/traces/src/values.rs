@@ -592,8 +592,13 @@ impl Machine {
         };
         let time_ns = self.number(node, Key::TimeUs).unwrap_or(0).saturating_mul(1000);
         let (stream, owner) = (self.stream_of(node), self.stack_of(node));
-        let record =
-            Record { stream, owner, name: address, address, bytes, ..Record::of(kind, time_ns) };
+        // Blocks are multiples of 512 bytes; what a block could not be split from is not told.
+        let granted = match kind {
+            Kind::Alloc => bytes.checked_next_multiple_of(512).unwrap_or(bytes),
+            _ => 0,
+        };
+        let place = Record { stream, owner, ..Record::of(kind, time_ns) };
+        let record = Record { name: address, address, bytes, granted, ..place };
         let index = self.spool.len();
         self.spool.push(&record)?;
         let Node::List(list) = &mut self.nodes[list as usize] else { return Ok(()) };
