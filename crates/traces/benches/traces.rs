@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use vramlab_memory::conformance::Random;
 use vramlab_memory::{GIB, ModeSpec};
 use vramlab_traces::{Ask, open, replay, view};
@@ -38,28 +38,45 @@ fn write(path: &std::path::Path) -> std::io::Result<()> {
 
 fn measure(path: &std::path::Path) {
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-    let start = Instant::now();
+    let start = Clock::now();
     let trace = &open(path).expect("a trace")[0];
     let events = trace.events.len();
     per(&format!("read {} MB", bytes / 1_000_000), start, events);
     for mode in ModeSpec::parse_list("all").expect("modes") {
         let name = mode.to_string();
         let ask = Ask { modes: vec![mode], capacity: None, exact: false };
-        let start = Instant::now();
+        let start = Clock::now();
         let replayed = replay(trace, &ask).expect("readable");
         assert!(replayed.rows[0].outcome.passes());
         per(&name, start, events);
     }
-    let start = Instant::now();
+    let start = Clock::now();
     view(trace).expect("readable");
     per("view", start, events);
     println!("the most that was resident: {}", resident());
 }
 
-fn per(what: &str, start: Instant, events: u64) {
-    let seconds = start.elapsed().as_secs_f64();
-    let rate = events as f64 / seconds / 1e6;
-    println!("{what:<42} {events} events in {seconds:>6.2} s  {rate:>6.2} M/s");
+/// A moment, by the clock and by the processor's time of this thread, which other programs do not add to.
+struct Clock(Instant, Duration);
+
+impl Clock {
+    fn now() -> Clock {
+        Clock(Instant::now(), processor())
+    }
+}
+
+/// The processor's time of this thread, where the system tells.
+fn processor() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let ns = text.split_whitespace().next().and_then(|ns| ns.parse().ok());
+    Duration::from_nanos(ns.unwrap_or(0))
+}
+
+fn per(what: &str, start: Clock, events: u64) {
+    let seconds = start.0.elapsed().as_secs_f64();
+    let busy = (processor() - start.1).as_secs_f64();
+    let rate = events as f64 / busy / 1e6;
+    println!("{what:<42} {events} events in {seconds:>6.2} s, {busy:>6.2} s busy  {rate:>6.2} M/s");
 }
 
 /// The most that this process held, where the system tells.
