@@ -3,7 +3,8 @@
 use crate::binary::{Folder, run, stderr, stdout};
 use serde_json::Value;
 
-const LESSON: &str = "let x = ones([1024, 1024]);\n// %%\nlet y = (&x + 1.0).tanh();\n// %%\ndrop(y);";
+const LESSON: &str =
+    "let x = ones([1024, 1024]);\n// %%\nlet y = (&x + 1.0).tanh();\n// %%\ndrop(y);";
 
 fn check(options: &[&str], file: &str, base: &str) -> (String, String, Option<i32>) {
     let mut arguments = vec!["check", file, "--against", base, "--capacity", "256MiB"];

@@ -20,7 +20,10 @@ const EDGES: &[(&str, &[&str])] = &[
     ("transform", &["ir", "ops"]),
     ("array", &["ir", "ops", "transform"]),
     ("cells", &["array"]),
-    ("session", &["cells", "array", "runtime", "memory", "diagnosis", "picture", "export", "traces"]),
+    (
+        "session",
+        &["cells", "array", "runtime", "memory", "diagnosis", "picture", "export", "traces"],
+    ),
     ("repl", &["session"]),
     ("kernel", &["session"]),
 ];

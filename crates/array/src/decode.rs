@@ -140,6 +140,28 @@ impl Decoder {
         }
     }
 
+    pub(crate) fn functions(&mut self) -> Result<Vec<Arc<dyn Callable>>, Fault> {
+        let items = self.list("a list of functions")?;
+        items
+            .into_iter()
+            .map(|item| match item {
+                Dyn::Function(function) => Ok(function),
+                other => Err(self.wrong("a list of functions", &other)),
+            })
+            .collect()
+    }
+
+    pub(crate) fn texts(&mut self) -> Result<Vec<String>, Fault> {
+        let items = self.list("a list of strings")?;
+        items
+            .into_iter()
+            .map(|item| match item {
+                Dyn::Text(text) => Ok(text.to_string()),
+                other => Err(self.wrong("a list of strings", &other)),
+            })
+            .collect()
+    }
+
     fn list(&mut self, wanted: &str) -> Result<Vec<Dyn>, Fault> {
         match self.next()? {
             Dyn::List(items) | Dyn::Tuple(items) => Ok(items),

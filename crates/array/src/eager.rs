@@ -164,6 +164,18 @@ fn literal(value: Literal) -> Result<Array, Fault> {
     Ok(trace::stage(&vramlab_ops::FULL, params, &[], &[])?.remove(0))
 }
 
+/// One equation of a program at once; its results. Operands have the types that the op takes.
+pub(crate) fn equation(
+    op: Op,
+    params: Params,
+    inputs: &[Input],
+    dtypes: &[DType],
+) -> Result<Vec<Array>, Fault> {
+    let name = op.name();
+    let build = |operands: &[Operand], params: &Params| one_op(name, op, params, operands);
+    run(name, params, inputs, dtypes, build)
+}
+
 fn run(
     name: &'static str,
     params: Params,

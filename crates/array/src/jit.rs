@@ -338,11 +338,11 @@ pub fn jit<const N: usize, Out: Tree + 'static>(
     Jit { core, function }
 }
 
-fn unflatten<Out: Tree>((arrays, structure): Results) -> Result<Out, Fault> {
+pub(crate) fn unflatten<Out: Tree>((arrays, structure): Results) -> Result<Out, Fault> {
     Out::from_leaves(&structure, &mut arrays.into_iter())
 }
 
-fn refer<const N: usize>(arrays: &[Array]) -> Result<[&Array; N], Fault> {
+pub(crate) fn refer<const N: usize>(arrays: &[Array]) -> Result<[&Array; N], Fault> {
     let references: Vec<&Array> = arrays.iter().collect();
     references.try_into().map_err(|_| wrong_count(N, arrays.len()))
 }

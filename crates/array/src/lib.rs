@@ -21,11 +21,14 @@ mod creation;
 mod declare;
 mod decode;
 mod device;
+mod differentiate;
 mod display;
 mod eager;
 mod element;
 mod elementwise;
 mod elementwise_surface;
+mod gradient;
+mod gradient_items;
 mod host;
 mod inspect;
 mod jit;
@@ -40,6 +43,7 @@ mod reduce_surface;
 mod shape_arguments;
 mod structure;
 pub mod surface;
+mod tape;
 mod trace;
 mod tree;
 
@@ -73,6 +77,13 @@ pub mod prelude {
     pub use crate::elementwise_surface::one::free::*;
     pub use crate::elementwise_surface::others::free::*;
     pub use crate::elementwise_surface::two::free::*;
+    pub use crate::gradient::{
+        Transformed, checkpoint, checkpoint_name, checkpoint_segments, checkpoint_with, custom_vjp,
+        dots_saveable, dots_with_no_batch_dims_saveable, everything_saveable, grad, grad_wrt,
+        hessian, jacobian, jvp, nothing_saveable, remat, residuals, save_any_names_but_these,
+        save_anything_except_these_names, save_only_these_names, stop_gradient, value_and_grad,
+        value_and_grad_wrt, vjp,
+    };
     pub use crate::host::{display, input, sleep};
     pub use crate::inspect::{allclose, array, array_as, from_vec, split};
     pub use crate::jit::{Arguments, Jit, jit};
@@ -93,4 +104,5 @@ pub mod prelude {
     pub use crate::tree;
     pub use crate::tree::Tree;
     pub use vramlab_ir::{DType, MemoryAnalysis};
+    pub use vramlab_transform::Policy;
 }

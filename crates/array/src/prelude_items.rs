@@ -274,7 +274,7 @@ fn call_arguments(given: &[Dyn]) -> Result<Vec<Arg<'_>>, Fault> {
         .collect()
 }
 
-fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Array>) -> Dyn {
+pub(crate) fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Array>) -> Dyn {
     match structure {
         Structure::Array => arrays.next().map_or(Dyn::Unit, Dyn::Array),
         Structure::Tuple(items) if items.is_empty() => Dyn::Unit,
@@ -313,14 +313,17 @@ fn flatten_all(items: Vec<Dyn>, arrays: &mut Vec<Array>) -> Result<Vec<Structure
     items.into_iter().map(|item| flatten(item, arrays)).collect()
 }
 
+/// A function of the instant tier in the form that can be traced.
+pub(crate) fn traceable(function: &dyn Callable, arrays: &[Array]) -> Result<Results, Fault> {
+    let arguments = arrays.iter().map(|array| Dyn::Borrowed(array.alias())).collect();
+    let result = function.call(vec![Dyn::List(arguments)])?;
+    let mut arrays = Vec::new();
+    let structure = flatten(result, &mut arrays)?;
+    Ok((arrays, structure))
+}
+
 fn jit_function(function: Arc<dyn Callable>) -> Dyn {
-    let body = move |arrays: &[Array]| -> Result<Results, Fault> {
-        let arguments = arrays.iter().map(|array| Dyn::Borrowed(array.alias())).collect();
-        let result = function.call(vec![Dyn::List(arguments)])?;
-        let mut arrays = Vec::new();
-        let structure = flatten(result, &mut arrays)?;
-        Ok((arrays, structure))
-    };
+    let body = move |arrays: &[Array]| traceable(&*function, arrays);
     Dyn::Function(Arc::new(DynJit { core: Arc::new(JitCore::new("jit", body)) }))
 }
 

@@ -173,6 +173,42 @@ pub(crate) fn stage(
     })
 }
 
+/// Appends an op that takes its operands as they are.
+pub(crate) fn held(op: Op, params: Params, inputs: &[Array]) -> Result<Vec<Array>, Fault> {
+    let dtypes: Vec<DType> = inputs.iter().map(|input| input.ty().dtype).collect();
+    let inputs: Vec<Input> = inputs.iter().map(Input::Array).collect();
+    stage(op, params, &inputs, &dtypes)
+}
+
+/// Appends a program's equations to the innermost trace, each with its own place.
+pub(crate) fn inline(func: &Func, arguments: &[Array]) -> Result<Vec<Array>, Fault> {
+    TRACES.with_borrow_mut(|traces| {
+        let depth = traces.len() - 1;
+        let outer = outer_ids(traces, depth);
+        let trace = &mut traces[depth];
+        let mut values: Vec<Option<Value>> = vec![None; func.types.len()];
+        for (param, argument) in func.params.iter().zip(arguments) {
+            values[param.index()] = Some(trace.lift(argument, &outer)?);
+        }
+        let defined = "a program defines values before their use";
+        for eqn in &func.eqns {
+            let inputs: Vec<Value> =
+                eqn.inputs.iter().map(|v| values[v.index()].expect(defined)).collect();
+            let place = eqn.span.or_else(span);
+            let outputs =
+                trace.builder.push(eqn.op, eqn.params.clone(), &inputs, place).map_err(placed)?;
+            for (output, value) in eqn.outputs.iter().zip(outputs) {
+                values[output.index()] = Some(value);
+            }
+        }
+        let result = |value: &Value| {
+            let value = values[value.index()].expect(defined);
+            Array::traced(trace.id, value, trace.builder.ty(value).clone())
+        };
+        Ok(func.results.iter().map(result).collect())
+    })
+}
+
 fn span() -> Option<Span> {
     match origin() {
         place if place == Origin::default() => None,

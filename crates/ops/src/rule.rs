@@ -32,25 +32,31 @@ struct Writer<'a> {
 
 /// Object-safe, so that terms carry one lifetime.
 pub(crate) trait Emit {
-    fn emit(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Value;
+    fn emit_all(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Vec<Value>;
     fn ty(&self, value: Value) -> Type;
 }
 
 impl Emit for Writer<'_> {
-    fn emit(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Value {
+    fn emit_all(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Vec<Value> {
         match self.builder.borrow_mut().push(op, params, inputs, self.span) {
-            Ok(outputs) => outputs[0],
+            Ok(outputs) => outputs,
             Err(fault) => {
                 let first = self.fault.take().unwrap_or(fault);
                 self.fault.set(Some(first));
-                // Any value will do: what is written after a fault is thrown away.
-                inputs.first().copied().unwrap_or(Value(0))
+                // Any values will do: what is written after a fault is thrown away.
+                vec![inputs.first().copied().unwrap_or(Value(0)); 4]
             }
         }
     }
 
     fn ty(&self, value: Value) -> Type {
         self.builder.borrow().ty(value).clone()
+    }
+}
+
+impl dyn Emit + '_ {
+    pub(crate) fn emit(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Value {
+        self.emit_all(op, params, inputs)[0]
     }
 }
 
@@ -140,6 +146,13 @@ impl<'r> Rule<'r> {
 
     pub fn ints(&self, name: &str) -> &[i64] {
         self.params.ints(name).unwrap_or_default()
+    }
+
+    /// `op` of terms, all of its results.
+    pub fn ops(&self, op: &'static Entry, params: Params, inputs: &[Term<'r>]) -> Vec<Term<'r>> {
+        let inputs: Vec<Value> = inputs.iter().map(|term| term.value).collect();
+        let outputs = self.writer.emit_all(op, params, &inputs);
+        outputs.into_iter().map(|value| Term { writer: self.writer, value }).collect()
     }
 
     /// `op` of terms.

@@ -37,6 +37,10 @@ pub(crate) fn through(eqn: &Eqn, inputs: &[Type], outputs: &[Type], active: &[bo
 fn held(lowering: Lowering, active: &[bool], outputs: usize) -> Vec<bool> {
     match lowering {
         Lowering::Call(inner) => flow(&inner, active),
+        Lowering::Scan(scan) => crate::loops::active_outputs(&scan, active),
+        Lowering::Cond { on_true, on_false } => {
+            crate::condition::active_outputs(&on_true, &on_false, active)
+        }
         _ => vec![true; outputs],
     }
 }

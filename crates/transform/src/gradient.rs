@@ -2,7 +2,7 @@
 
 use crate::joint::{Joint, Mark, Stage};
 use crate::reverse::Reverse;
-use vramlab_ir::{DType, Fault, FaultKind, Func, Type, Value};
+use vramlab_ir::{DType, Fault, FaultKind, Func, Value};
 
 /// `func` and the product of cotangents with its Jacobian: parameters, then one cotangent a result;
 /// results, then one cotangent for each of the parameters `wrt`. An integer result's cotangent is
@@ -24,6 +24,7 @@ pub fn vjp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
 /// # Errors
 /// As [`vjp`], and when the first result is no float scalar.
 pub fn value_and_grad(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
+    wrt.iter().try_for_each(|&at| differentiable("grad", func, at))?;
     scalar(func)?;
     let seeds = |reverse: &mut Reverse, results: &[Value]| {
         let ty = reverse.writer.ty(results[0]).clone();
@@ -70,8 +71,7 @@ fn joint(
     let params: Vec<Value> =
         func.params.iter().map(|&p| reverse.writer.param(func.ty(p))).collect();
     for &at in wrt {
-        let ty = differentiable(name, func, at)?;
-        debug_assert!(ty.dtype.is_float());
+        differentiable(name, func, at)?;
         reverse.activate(params[at]);
     }
     let mut tape = Vec::new();
@@ -100,7 +100,7 @@ fn joint(
     Ok(Joint::finish(reverse.writer, params.len(), count, results))
 }
 
-fn differentiable<'a>(name: &str, func: &'a Func, at: usize) -> Result<&'a Type, Fault> {
+fn differentiable(name: &str, func: &Func, at: usize) -> Result<(), Fault> {
     let Some(&param) = func.params.get(at) else {
         let message =
             format!("there is no argument {at}; the function takes {}", func.params.len());
@@ -108,7 +108,7 @@ fn differentiable<'a>(name: &str, func: &'a Func, at: usize) -> Result<&'a Type,
     };
     let ty = func.ty(param);
     if ty.dtype.is_float() {
-        return Ok(ty);
+        return Ok(());
     }
     let what = if ty.dtype == DType::Bool { "bools have" } else { "integers have" };
     let message = format!("argument {at} is {ty}, and {what} no gradient");

@@ -54,6 +54,15 @@ impl Joint {
         Joint { func, marks, params, results: own }
     }
 
+    /// Without the program's own results, and what only they needed.
+    pub fn cotangents_only(self) -> Joint {
+        let Joint { mut func, marks, params, results } = self;
+        func.results.drain(..results);
+        let (func, kept) = compact(func);
+        let marks = kept.into_iter().map(|at| marks[at]).collect();
+        Joint { func, marks, params, results: 0 }
+    }
+
     /// The floating-point operations of each stage.
     pub fn flops(&self, stage: Stage) -> u64 {
         let of = self.func.eqns.iter().zip(&self.marks).filter(|(_, mark)| mark.stage == stage);

@@ -17,9 +17,12 @@
 
 mod activity;
 mod batch;
+mod condition;
 mod fault;
 mod gradient;
+mod jacobian;
 mod joint;
+mod loops;
 mod policy;
 mod residual;
 mod reverse;
@@ -28,8 +31,9 @@ mod writer;
 
 pub use batch::vmap;
 pub use gradient::{jvp, value_and_grad, vjp};
+pub use jacobian::jacobian;
 pub use joint::{Joint, Mark, Stage};
-pub use policy::{POLICIES, Policy};
-pub use residual::{Residual, residuals};
+pub use policy::{POLICIES, Policy, names};
+pub use residual::{Residual, residual_table, residuals};
 pub use reverse::inline;
 pub use split::Split;

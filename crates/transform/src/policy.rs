@@ -1,7 +1,7 @@
 //! What a checkpoint keeps of its forward, under JAX's names.
 
 use std::fmt;
-use vramlab_ir::{Eqn, Fault, FaultKind, Func, Lowering, Type};
+use vramlab_ir::{Eqn, Fault, FaultKind, Func, Lowering, Param, Type};
 
 /// Which values inside a checkpoint are kept; all others are computed again.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -112,6 +112,27 @@ impl Policy {
         }
         kept
     }
+}
+
+/// The names that `checkpoint_name` gives in `func` and in the functions it holds.
+pub fn names(func: &Func) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for eqn in &func.eqns {
+        let own = match eqn.op.name() == vramlab_ops::CHECKPOINT_NAME.name {
+            true => eqn.params.text("name").map(str::to_string).into_iter().collect(),
+            false => Vec::new(),
+        };
+        let held = eqn.params.iter().filter_map(|(_, param)| match param {
+            Param::Func(inner) => Some(names(inner)),
+            _ => None,
+        });
+        for name in own.into_iter().chain(held.flatten()) {
+            if !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found
 }
 
 /// The number of batch axes of a product.

@@ -64,3 +64,67 @@ fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Optio
     }
     wanted
 }
+
+/// The list as a table. Of the parameters, the first `arguments` are the function's own; others are
+/// arrays that it captured.
+pub fn residual_table(joint: &Joint, arguments: usize) -> String {
+    let rows: Vec<[String; 4]> =
+        residuals(joint).iter().map(|residual| row(residual, arguments)).collect();
+    let mut text = total(joint);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
+    for [ty, bytes, made, wanted] in &rows {
+        let (a, b, c) = (widths[0], widths[1], widths[2]);
+        text.push_str(&format!("  {ty:<a$}  {bytes:>b$}  {made:<c$}  {wanted}\n"));
+    }
+    text
+}
+
+/// Arguments are there anyway: what is made and kept is what a gradient costs in memory.
+fn total(joint: &Joint) -> String {
+    let all = residuals(joint);
+    let made: Vec<&Residual> = all.iter().filter(|residual| residual.param.is_none()).collect();
+    let bytes: u64 = made.iter().map(|residual| residual.ty.bytes()).sum();
+    let plural = if made.len() == 1 { "" } else { "s" };
+    let kept = all.len() - made.len();
+    let arguments = match kept {
+        0 => String::new(),
+        1 => ", and one argument, which is there anyway".to_string(),
+        n => format!(", and {n} arguments, which are there anyway"),
+    };
+    format!(
+        "kept for the backward pass: {} in {} value{plural}{arguments}\n",
+        size(bytes),
+        made.len()
+    )
+}
+
+fn row(residual: &Residual, arguments: usize) -> [String; 4] {
+    let made = match residual.param {
+        Some(at) if at < arguments => format!("argument {at}"),
+        Some(_) => "captured".to_string(),
+        None => place(residual.op, residual.span),
+    };
+    let wanted: Vec<String> =
+        residual.wanted_by.iter().map(|(op, span)| place(op, *span)).collect();
+    let wanted = match wanted.as_slice() {
+        [one] if one == "checkpoint" => "where recomputation starts".to_string(),
+        wanted => format!("for the gradient of {}", wanted.join("; ")),
+    };
+    [residual.ty.to_string(), size(residual.ty.bytes()), made, wanted]
+}
+
+fn place(op: &str, span: Option<Span>) -> String {
+    match span {
+        Some(span) => format!("{op}, line {}", span.line),
+        None => op.to_string(),
+    }
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1048576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MiB", bytes as f64 / 1048576.0),
+    }
+}

@@ -286,8 +286,19 @@ impl Reverse {
     }
 
     fn held_backward(&mut self, at: usize, eqn: &Eqn) -> Result<(), Fault> {
-        let _ = at;
-        Err(fault::while_loop(eqn.span))
+        match eqn.op.lower(&self.types(&eqn.inputs), &eqn.params) {
+            Lowering::Scan(scan) => self.scan_backward(at, eqn, &scan),
+            Lowering::Cond { on_true, on_false } => {
+                self.cond_backward(at, eqn, [&on_true, &on_false])
+            }
+            _ => Err(fault::while_loop(eqn.span)),
+        }
+    }
+
+    /// `func` applied to values, with nothing to go back through.
+    pub fn plain(&mut self, func: &Func, arguments: &[Value]) -> Result<Vec<Value>, Fault> {
+        let none = vec![None; func.types.len()];
+        self.inline(func, arguments, &none, None).map(|(results, _)| results)
     }
 
     /// The function once more from its arguments, which wait for the cotangents, then back.
@@ -342,8 +353,7 @@ impl Reverse {
                 None => self.writer.full(0.0, &ty)?,
             });
         }
-        let none = vec![None; custom.backward.types.len()];
-        let (given, _) = self.inline(&custom.backward, &arguments, &none, None)?;
+        let given = self.plain(&custom.backward, &arguments)?;
         for (&input, cotangent) in custom.inputs.iter().zip(given) {
             if self.is_active(input) {
                 self.accumulate(input, cotangent)?;

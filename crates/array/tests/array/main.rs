@@ -4,6 +4,7 @@ mod creation;
 mod display;
 mod elementwise;
 mod engine;
+mod gradients;
 mod jit;
 mod layout;
 mod memory;

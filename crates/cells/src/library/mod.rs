@@ -307,8 +307,15 @@ pub fn constant_names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The types of the prelude, by name.
-const NOMINAL: &[&str] =
-    &["Array", "DType", "MemoryStats", "MemoryAnalysis", "ParseIntError", "ParseFloatError"];
+const NOMINAL: &[&str] = &[
+    "Array",
+    "DType",
+    "Policy",
+    "MemoryStats",
+    "MemoryAnalysis",
+    "ParseIntError",
+    "ParseFloatError",
+];
 
 pub fn type_names() -> impl Iterator<Item = &'static str> {
     let own = ["Vec", "String", "Option", "Box", "Jit", "bool", "char", "str", "f32", "f64"];

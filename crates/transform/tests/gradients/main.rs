@@ -2,6 +2,7 @@
 //! differences, batches against one example after the other.
 
 mod batching;
+mod control;
 mod differences;
 mod programs;
 mod support;

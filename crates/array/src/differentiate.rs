@@ -1,0 +1,406 @@
+//! Transforms of functions of arrays: the function is traced for its arguments' types, `transform`
+//! makes the other program, and that program runs where the call stands.
+
+use crate::ambient::{origin, placed};
+use crate::array::Array;
+use crate::eager;
+use crate::jit::Results;
+use crate::operand::Input;
+use crate::structure::Structure;
+use crate::tape::{Names, residual_name, residual_names, run};
+use crate::trace::{self, Finished};
+use std::sync::Arc;
+use vramlab_ir::{Fault, FaultKind, Func, Param, Params, Type, Value};
+use vramlab_ops::{CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, STOP_GRADIENT};
+use vramlab_transform::{Joint, Policy, Split};
+
+/// A function that can be traced: arrays in, arrays and how they are held out.
+pub(crate) type Body<'a> = &'a dyn Fn(&[Array]) -> Result<Results, Fault>;
+
+/// A traced function that gives one array.
+struct Traced {
+    func: Arc<Func>,
+    captured: Vec<Array>,
+}
+
+/// The cell of a fault that `transform` placed by line only.
+fn located(mut fault: Fault) -> Fault {
+    if fault.span.is_some() && fault.cell == 0 {
+        fault.cell = origin().cell;
+    }
+    placed(fault)
+}
+
+fn aliases(arrays: &[Array]) -> Vec<Array> {
+    arrays.iter().map(Array::alias).collect()
+}
+
+fn traced(name: &'static str, body: Body, arguments: &[Array]) -> Result<Traced, Fault> {
+    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let single = |arrays: &[Array]| {
+        let (results, structure) = body(arrays)?;
+        match structure {
+            Structure::Array => Ok((results, ())),
+            _ => {
+                let message = format!("the function gives {} arrays, not one", results.len());
+                Err(placed(Fault::new(FaultKind::Argument, name, message))
+                    .help("return the loss alone"))
+            }
+        }
+    };
+    let (Finished { func, captured }, ()) = trace::run("f", &types, single)?;
+    Ok(Traced { func, captured })
+}
+
+impl Traced {
+    /// Arguments and captured arrays, as the program takes them.
+    fn given(&self, arguments: &[Array]) -> Vec<Array> {
+        arguments.iter().chain(&self.captured).map(Array::alias).collect()
+    }
+}
+
+/// Positions of arguments from the user's numbers: negative ones count from the back.
+fn positions(name: &'static str, wrt: &[i64], count: usize) -> Result<Vec<usize>, Fault> {
+    let mut found = Vec::with_capacity(wrt.len());
+    for &given in wrt {
+        let at = if given < 0 { given + count as i64 } else { given };
+        let Some(at) = usize::try_from(at).ok().filter(|&at| at < count) else {
+            let message = format!("there is no argument {given}; the function takes {count}");
+            return Err(placed(Fault::new(FaultKind::Argument, name, message)));
+        };
+        if found.contains(&at) {
+            let message = format!("argument {at} is named twice in {wrt:?}");
+            return Err(placed(Fault::new(FaultKind::Argument, name, message)));
+        }
+        found.push(at);
+    }
+    Ok(found)
+}
+
+/// The value, and one gradient for each of the arguments `wrt`.
+///
+/// # Errors
+/// A fault of the function, a result that is no float scalar, an argument that is no float, an op
+/// without gradient.
+pub(crate) fn value_and_grad(
+    name: &'static str,
+    body: Body,
+    arguments: &[Array],
+    wrt: &[i64],
+) -> Result<(Array, Vec<Array>), Fault> {
+    let wrt = positions(name, wrt, arguments.len())?;
+    let traced = traced(name, body, arguments)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    let mut results = run_joint(&joint, &traced.given(arguments))?;
+    let gradients = results.split_off(joint.results);
+    Ok((results.remove(0), gradients))
+}
+
+/// One gradient for each of the arguments `wrt`.
+///
+/// # Errors
+/// As [`value_and_grad`].
+pub(crate) fn grad(
+    name: &'static str,
+    body: Body,
+    arguments: &[Array],
+    wrt: &[i64],
+) -> Result<Vec<Array>, Fault> {
+    let wrt = positions(name, wrt, arguments.len())?;
+    let traced = traced(name, body, arguments)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    run_joint(&joint.cotangents_only(), &traced.given(arguments))
+}
+
+fn run_joint(joint: &Joint, arguments: &[Array]) -> Result<Vec<Array>, Fault> {
+    run(&joint.func, arguments, &residual_names(joint))
+}
+
+/// What is left of a `vjp` to do: cotangents from what was kept.
+pub(crate) struct Pullback {
+    backward: Func,
+    kept: Vec<Array>,
+    result: Type,
+}
+
+/// The value and the way back to one cotangent an argument.
+///
+/// # Errors
+/// As [`value_and_grad`].
+pub(crate) fn vjp(body: Body, arguments: &[Array]) -> Result<(Array, Pullback), Fault> {
+    let traced = traced("vjp", body, arguments)?;
+    let wrt: Vec<usize> = (0..arguments.len()).collect();
+    let joint = vramlab_transform::vjp(&traced.func, &wrt).map_err(located)?;
+    let split = Split::new(&joint);
+    let mut names = Names::new();
+    let residuals = vramlab_transform::residuals(&joint);
+    for (value, kept) in split.forward.results[joint.results..].iter().zip(&split.kept) {
+        if let Some(residual) = residuals.iter().find(|residual| residual.value == *kept) {
+            names.insert(*value, residual_name(residual.op, residual.span));
+        }
+    }
+    let mut results = run(&split.forward, &traced.given(arguments), &Names::new())?;
+    let kept = results.split_off(joint.results);
+    for (array, value) in kept.iter().zip(&split.forward.results[joint.results..]) {
+        if let Some(name) = names.get(value) {
+            array.set_owner(name);
+        }
+    }
+    let result = results[0].ty().clone();
+    Ok((results.remove(0), Pullback { backward: split.backward, kept, result }))
+}
+
+impl Pullback {
+    /// The arguments' cotangents from the result's.
+    ///
+    /// # Errors
+    /// A cotangent of another type than the result's, or a fault of an op.
+    pub(crate) fn call(&self, cotangent: &Array) -> Result<Vec<Array>, Fault> {
+        if *cotangent.ty() != self.result {
+            let (given, wanted) = (cotangent.ty(), &self.result);
+            let kind = match given.dtype == wanted.dtype {
+                true => FaultKind::Shape,
+                false => FaultKind::DType,
+            };
+            let message = format!("the cotangent is {given}, and the result is {wanted}");
+            return Err(placed(Fault::new(kind, "vjp", message))
+                .help("a cotangent has the result's shape and element type"));
+        }
+        let mut arguments = aliases(&self.kept);
+        arguments.push(cotangent.alias());
+        run(&self.backward, &arguments, &Names::new())
+    }
+}
+
+/// The value and its derivative along tangents of the arguments.
+///
+/// # Errors
+/// As [`value_and_grad`], and tangents of other types than the arguments.
+pub(crate) fn jvp(
+    body: Body,
+    arguments: &[Array],
+    tangents: &[Array],
+) -> Result<(Array, Array), Fault> {
+    for (at, (argument, tangent)) in arguments.iter().zip(tangents).enumerate() {
+        if argument.ty() != tangent.ty() {
+            let (wanted, given) = (argument.ty(), tangent.ty());
+            let message = format!("argument {at} is {wanted}, and its tangent is {given}");
+            return Err(placed(Fault::new(FaultKind::Shape, "jvp", message)));
+        }
+    }
+    let traced = traced("jvp", body, arguments)?;
+    let wrt: Vec<usize> = (0..arguments.len()).collect();
+    let joint = vramlab_transform::jvp(&traced.func, &wrt).map_err(located)?;
+    // Tangents stand behind all parameters of the program, captured ones included.
+    let mut given = traced.given(arguments);
+    given.extend(aliases(tangents));
+    let mut results = run(&joint.func, &given, &Names::new())?;
+    let tangent = results.remove(1);
+    Ok((results.remove(0), tangent))
+}
+
+/// The derivative of every element of the result by every element of the first argument: the
+/// result's axes, then the argument's. One backward pass, batched.
+///
+/// # Errors
+/// As [`value_and_grad`], but the result may have any shape.
+pub(crate) fn jacobian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
+    let traced = traced("jacobian", body, arguments)?;
+    let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(located)?;
+    let func = vramlab_transform::jacobian(&joint).map_err(located)?;
+    Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
+}
+
+/// The function's results; inside a trace as one equation whose gradient computes the function
+/// again, but for what the policy saves.
+///
+/// # Errors
+/// A fault of the function, or a policy with a name that nothing in the function has.
+pub(crate) fn checkpoint(
+    policy: &Policy,
+    body: Body,
+    arguments: &[Array],
+) -> Result<Results, Fault> {
+    if !trace::active() {
+        return body(arguments);
+    }
+    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let (finished, structure) = trace::run("checkpoint", &types, body)?;
+    check_names(policy, &finished.func)?;
+    let params = Params::new()
+        .with("policy", Param::Text(policy.to_string()))
+        .with("func", Param::Func(finished.func));
+    let inputs: Vec<Array> = arguments.iter().chain(&finished.captured).map(Array::alias).collect();
+    Ok((trace::held(&CHECKPOINT, params, &inputs)?, structure))
+}
+
+/// # Errors
+/// A length below 1.
+pub(crate) fn segment_length(k: i64) -> Result<usize, Fault> {
+    usize::try_from(k).ok().filter(|&k| k > 0).ok_or_else(|| {
+        let message = format!("a segment of {k} functions");
+        placed(Fault::new(FaultKind::Argument, "checkpoint_segments", message))
+            .help("a segment has at least 1; longer ones keep fewer boundaries")
+    })
+}
+
+pub(crate) fn stop_gradient(x: Input) -> Result<Array, Fault> {
+    let dtype = x.dtype();
+    eager::apply("stop_gradient", &STOP_GRADIENT, Params::new(), &[x], &[dtype])
+}
+
+/// # Errors
+/// A name that a policy's text could not hold.
+pub(crate) fn checkpoint_name(x: Input, name: &str) -> Result<Array, Fault> {
+    let plain = |c: char| c.is_alphanumeric() || "_-. /".contains(c);
+    if name.trim() != name || name.is_empty() || !name.chars().all(plain) {
+        let message = format!("{name:?} is no name");
+        return Err(placed(Fault::new(FaultKind::Argument, "checkpoint_name", message))
+            .help("a name has letters, digits, `_`, `-`, `.`, `/` and inner spaces"));
+    }
+    let dtype = x.dtype();
+    let params = Params::new().with("name", Param::Text(name.to_string()));
+    eager::apply("checkpoint_name", &CHECKPOINT_NAME, params, &[x], &[dtype])
+}
+
+fn check_names(policy: &Policy, func: &Func) -> Result<(), Fault> {
+    let given = vramlab_transform::names(func);
+    let Some(unknown) = policy.names().iter().find(|name| !given.contains(name)) else {
+        return Ok(());
+    };
+    let message = format!("{policy}: no checkpoint_name in the function gives {unknown:?}");
+    let help = match given.is_empty() {
+        true => "name a value: checkpoint_name(&h, \"h\")".to_string(),
+        false => format!("the names there are: {}", given.join(", ")),
+    };
+    Err(placed(Fault::new(FaultKind::Argument, "checkpoint", message)).help(help))
+}
+
+/// The parts of a function with a gradient of its own.
+pub(crate) struct Custom<'a> {
+    pub func: Body<'a>,
+    /// The result and behind it what is kept.
+    pub forward: Body<'a>,
+    /// What was kept and the result's cotangent to the arguments' cotangents.
+    pub backward: Body<'a>,
+}
+
+/// The function's result, inside a trace with the gradient rule beside it.
+///
+/// # Errors
+/// A fault of one of the functions, or a rule whose types do not meet.
+pub(crate) fn custom_vjp(custom: &Custom, arguments: &[Array]) -> Result<Results, Fault> {
+    if !trace::active() {
+        return (custom.func)(arguments);
+    }
+    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let (func, structure) = trace::run("f", &types, custom.func)?;
+    let (forward, _) = trace::run("forward", &types, custom.forward)?;
+    let results = func.func.results.len();
+    let all = forward.func.result_types();
+    let Some((own, kept)) = all.split_at_checked(results) else {
+        return Err(rule_fault("forward gives fewer arrays than the function".into()));
+    };
+    if own != func.func.result_types() {
+        return Err(rule_fault("forward does not give the function's result first".into()));
+    }
+    let takes: Vec<Type> = kept.iter().chain(own).cloned().collect();
+    let (backward, _) = trace::run("backward", &takes, custom.backward)?;
+    if backward.func.result_types() != types {
+        let shown =
+            |types: &[Type]| types.iter().map(Type::to_string).collect::<Vec<String>>().join(", ");
+        let (gives, wanted) = (shown(&backward.func.result_types()), shown(&types));
+        return Err(rule_fault(format!(
+            "backward gives ({gives}), and the arguments are ({wanted})"
+        )));
+    }
+    let captured = [&func.captured, &forward.captured, &backward.captured];
+    let inputs: Vec<Array> =
+        arguments.iter().chain(captured.into_iter().flatten()).map(Array::alias).collect();
+    let behind = captured.map(|arrays| arrays.iter().map(|a| a.ty().clone()).collect());
+    let rule = Rule { own: types.len(), behind };
+    let params = Params::new()
+        .with("func", Param::Func(rule.function(&func.func)))
+        .with("forward", Param::Func(rule.forward(&forward.func)))
+        .with("backward", Param::Func(rule.backward(&backward.func, kept.len())))
+        .with("given", Param::Int(types.len() as i64));
+    Ok((trace::held(&CUSTOM_VJP, params, &inputs)?, structure))
+}
+
+fn rule_fault(message: String) -> Fault {
+    placed(Fault::new(FaultKind::Argument, "custom_vjp", message)).help(
+        "forward gives the result and behind it what backward needs; backward takes that and the \
+         result's cotangent, and gives one cotangent an argument",
+    )
+}
+
+/// Brings the three functions to the same parameters: the arguments, then what each captured.
+struct Rule {
+    /// How many arguments there are.
+    own: usize,
+    /// What function, forward and backward captured.
+    behind: [Vec<Type>; 3],
+}
+
+fn fresh(func: &mut Func, types: &[Type]) -> Vec<Value> {
+    let first = func.types.len() as u32;
+    func.types.extend(types.iter().cloned());
+    (first..func.types.len() as u32).map(Value).collect()
+}
+
+impl Rule {
+    fn function(&self, func: &Func) -> Arc<Func> {
+        let mut func = func.clone();
+        for other in [1, 2] {
+            let unread = fresh(&mut func, &self.behind[other]);
+            func.params.extend(unread);
+        }
+        Arc::new(func)
+    }
+
+    /// Also gives what backward captured, as more that is kept.
+    fn forward(&self, func: &Func) -> Arc<Func> {
+        let mut func = func.clone();
+        let captured = func.params.split_off(self.own);
+        let unread = fresh(&mut func, &self.behind[0]);
+        let passed = fresh(&mut func, &self.behind[2]);
+        func.params.extend(unread.into_iter().chain(captured).chain(passed.iter().copied()));
+        func.results.extend(passed);
+        Arc::new(func)
+    }
+
+    /// What it captured stands with what was kept, before the cotangents.
+    fn backward(&self, func: &Func, kept: usize) -> Arc<Func> {
+        let mut func = func.clone();
+        let count = func.params.len() - self.behind[2].len();
+        let captured = func.params.split_off(count);
+        let cotangents = func.params.split_off(kept);
+        func.params.extend(captured.into_iter().chain(cotangents));
+        Arc::new(func)
+    }
+}
+
+/// The derivative of the gradient: the first argument's axes twice.
+///
+/// # Errors
+/// As [`value_and_grad`].
+pub(crate) fn hessian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
+    let traced = traced("hessian", body, arguments)?;
+    let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(located)?;
+    let gradient = gradient.cotangents_only();
+    let joint = vramlab_transform::vjp(&gradient.func, &[0]).map_err(located)?;
+    let func = vramlab_transform::jacobian(&joint).map_err(located)?;
+    Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
+}
+
+/// What the gradient by every float argument keeps from the forward, as a table.
+///
+/// # Errors
+/// As [`value_and_grad`], but the result may have any shape.
+pub(crate) fn residuals(body: Body, arguments: &[Array]) -> Result<String, Fault> {
+    let traced = traced("residuals", body, arguments)?;
+    let floats: Vec<usize> =
+        (0..arguments.len()).filter(|&at| arguments[at].ty().dtype.is_float()).collect();
+    let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(located)?;
+    Ok(vramlab_transform::residual_table(&joint, arguments.len()))
+}

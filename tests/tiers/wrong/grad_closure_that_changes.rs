@@ -1,0 +1,6 @@
+// expect: E0594
+let mut total = zeros([2]);
+let g = grad(move |[x]| {
+    total = &total + x;
+    (x * &total).sum()
+});
