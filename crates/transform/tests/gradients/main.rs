@@ -4,5 +4,6 @@
 mod batching;
 mod control;
 mod differences;
+mod plans;
 mod programs;
 mod support;

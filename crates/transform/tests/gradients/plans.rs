@@ -1,0 +1,115 @@
+//! What gradients cost in memory once they are compiled: temporaries, and floating-point operations
+//! that are done again.
+
+use std::sync::Arc;
+use vramlab_compiler::{Options, compile};
+use vramlab_ir::{DType, Func, FuncBuilder, Param, Params, Program, Type, Value};
+use vramlab_ops::{CHECKPOINT, DOT, SUM, TANH};
+use vramlab_transform::{Joint, Stage, residuals, value_and_grad};
+
+const MIB: f64 = (1 << 20) as f64;
+
+fn dot(builder: &mut FuncBuilder, x: Value, w: Value) -> Value {
+    let ints = |axes: &[i64]| Param::Ints(axes.to_vec());
+    let params = Params::new()
+        .with("lhs_batch", ints(&[]))
+        .with("rhs_batch", ints(&[]))
+        .with("lhs_contract", ints(&[1]))
+        .with("rhs_contract", ints(&[0]));
+    builder.push(&DOT, params, &[x, w], None).unwrap()[0]
+}
+
+/// `layers` times h = tanh(h · w), with a checkpoint around every `segment` of them, and the sum.
+fn mlp(layers: usize, rows: usize, width: usize, segment: Option<usize>) -> Func {
+    let mut builder = FuncBuilder::new("mlp");
+    let wide = Type::new(DType::F32, [rows, width]);
+    let square = Type::new(DType::F32, [width, width]);
+    let x = builder.param(wide.clone());
+    let ws: Vec<Value> = (0..layers).map(|_| builder.param(square.clone())).collect();
+    let mut h = x;
+    for part in ws.chunks(segment.unwrap_or(1)) {
+        let mut inner = FuncBuilder::new("segment");
+        let mut value = inner.param(wide.clone());
+        let own: Vec<Value> = part.iter().map(|_| inner.param(square.clone())).collect();
+        for w in own {
+            let product = dot(&mut inner, value, w);
+            value = inner.push(&TANH, Params::new(), &[product], None).unwrap()[0];
+        }
+        let func = Arc::new(inner.finish(vec![value]));
+        let inputs: Vec<Value> = std::iter::once(h).chain(part.iter().copied()).collect();
+        let (op, kind) = match segment {
+            Some(_) => (&CHECKPOINT, ("policy", "nothing_saveable")),
+            None => (&vramlab_ops::CALL, ("kind", "jit")),
+        };
+        let params =
+            Params::new().with(kind.0, Param::Text(kind.1.into())).with("func", Param::Func(func));
+        h = builder.push(op, params, &inputs, None).unwrap()[0];
+    }
+    let sum = Params::new().with("axes", Param::Ints(vec![0, 1])).with("keep", Param::Bool(false));
+    let result = builder.push(&SUM, sum, &[h], None).unwrap()[0];
+    builder.finish(vec![result])
+}
+
+fn planned(func: &Func) -> (Joint, Program) {
+    let wrt: Vec<usize> = (1..func.params.len()).collect();
+    let joint = value_and_grad(func, &wrt).unwrap();
+    let donate = vec![false; joint.func.params.len()];
+    let program = compile(&Arc::new(joint.func.clone()), &donate, &Options::default()).unwrap();
+    (joint, program)
+}
+
+fn temporaries(segment: Option<usize>) -> f64 {
+    planned(&mlp(8, 4096, 512, segment)).1.temp_bytes as f64 / MIB
+}
+
+#[test]
+fn remat_mlp_keeps_activations_or_computes_them_again() {
+    let plain = temporaries(None);
+    let segments = [2, 3, 4, 1].map(|segment| temporaries(Some(segment)));
+    println!("temporaries in MiB: {plain}, segments of 2, 3, 4, 1: {segments:?}");
+    assert!(plain <= 72.0, "{plain} MiB");
+    assert!(segments[0] <= 56.0 && segments[1] <= 48.0 && segments[2] <= 56.0, "{segments:?}");
+    assert!(segments[3] >= plain - 8.0, "a segment of one layer gains nothing: {segments:?}");
+}
+
+#[test]
+fn remat_mlp_does_the_forward_once_more() {
+    let flops = |segment| {
+        let joint = planned(&mlp(8, 4096, 512, segment)).0;
+        [Stage::Forward, Stage::Recompute, Stage::Backward].map(|stage| joint.flops(stage))
+    };
+    let [forward, again, backward] = flops(None);
+    assert_eq!(again, 0);
+    for segment in [2, 4] {
+        let [same, again, back] = flops(Some(segment));
+        assert_eq!((same, back), (forward, backward));
+        assert!(again <= forward, "at most the forward once more");
+        // 8 products beside 8 forward and 15 backward: the input needs no cotangent. With it, 8 of 24.
+        let more = again as f64 / (forward + backward) as f64;
+        assert!((0.33..0.35).contains(&more), "segments of {segment}: {more}");
+    }
+}
+
+#[test]
+fn remat_cse_leaves_what_is_computed_again() {
+    let dots = |segment| {
+        let program = planned(&mlp(8, 64, 32, segment)).1;
+        let is_dot = |k: &&vramlab_ir::Kernel| matches!(k.body, vramlab_ir::kernel::Body::Dot(_));
+        program.kernels.iter().filter(is_dot).count()
+    };
+    // Forward 8, backward 8 for the weights and 7 for the activations.
+    assert_eq!(dots(None), 23);
+    // Of each segment of two the first product is done again, and the second for its tanh.
+    assert_eq!(dots(Some(2)), 23 + 8);
+}
+
+#[test]
+fn grad_residuals_of_that_gradient() {
+    let joint = planned(&mlp(8, 4096, 512, None)).0;
+    let made: Vec<_> = residuals(&joint).into_iter().filter(|r| r.param.is_none()).collect();
+    assert_eq!(made.len(), 8);
+    assert!(made.iter().all(|r| r.op == "tanh" && r.ty.bytes() == 8 << 20));
+    let segments = planned(&mlp(8, 4096, 512, Some(4))).0;
+    let made: Vec<_> = residuals(&segments).into_iter().filter(|r| r.param.is_none()).collect();
+    assert_eq!(made.len(), 1, "the boundary between the two segments");
+}
