@@ -2,8 +2,12 @@
 //! whatever is moved in and whoever else holds it; planned peaks are measured; nothing is left behind.
 
 use crate::programs::{Sample, agrees, sample};
+use crate::support::random::{Generator, Random, arguments};
+use crate::support::{close, tolerance};
 use std::sync::Arc;
-use vramlab_ir::{Argument, BufferId, CompileKind, CompileRequest, Engine, Origin, Tensor, Type};
+use vramlab_ir::{
+    Argument, BufferId, CompileKind, CompileRequest, Engine, Origin, Tensor, Type, evaluate,
+};
 use vramlab_runtime::{Config, Context, DeviceConfig, ModeSpec};
 
 const MODES: [&str; 4] = ["preallocate", "ondemand gc=on", "platform", "caching"];
@@ -34,7 +38,10 @@ fn read(context: &Context, ty: &Type, buffer: BufferId) -> Tensor {
     Tensor::new(ty.clone(), bytes).expect("as many bytes as the type has")
 }
 
-fn play(context: &Context, seed: u64, sample: &Sample) {
+/// Whether what was wanted is what came out.
+type Agree<'a> = &'a dyn Fn(&Tensor, &Tensor) -> bool;
+
+fn play(context: &Context, seed: u64, sample: &Sample, agree: Agree) {
     let Sample { func, arguments, results } = sample;
     let givens = givens(seed, arguments.len());
     let upload = |tensor: &Tensor| {
@@ -60,7 +67,7 @@ fn play(context: &Context, seed: u64, sample: &Sample) {
     let scope = context.scope_end();
     for ((id, wanted), ty) in got.iter().zip(results).zip(func.result_types()) {
         let got = read(context, &ty, *id);
-        assert!(agrees(wanted, &got), "{seed}, {givens:?}: {got:?}, wanted {wanted:?}\n{func}");
+        assert!(agree(wanted, &got), "{seed}, {givens:?}: {got:?}, wanted {wanted:?}\n{func}");
     }
     for ((given, id), (tensor, held)) in
         givens.iter().zip(&buffers).zip(arguments.iter().zip(&held))
@@ -92,9 +99,24 @@ fn play(context: &Context, seed: u64, sample: &Sample) {
 fn random_programs_run_as_the_interpreter_has_it() {
     let contexts = MODES.map(context);
     for seed in 0..1200 {
-        play(&contexts[seed as usize % MODES.len()], seed, &sample(seed));
+        play(&contexts[seed as usize % MODES.len()], seed, &sample(seed), &agrees);
     }
     for context in contexts {
         context.with_heap(|heap| assert_eq!(heap.check(), Ok(())));
+    }
+}
+
+/// Programs with loops, branches and calls inside each other.
+#[test]
+fn random_loops_run_as_the_interpreter_has_it() {
+    let contexts = MODES.map(context);
+    for seed in 0..1200 {
+        let (func, _) = Generator::new(seed).program(1 + (seed % 17) as usize);
+        let arguments = arguments(&func, &mut Random::new(seed ^ 0x5555));
+        let results = evaluate(&func, &arguments).expect("a program of the table");
+        let within = tolerance(&func);
+        let sample = Sample { func: Arc::new(func), arguments, results };
+        let context = &contexts[seed as usize % MODES.len()];
+        play(context, seed, &sample, &|wanted, got| close(wanted, got, within));
     }
 }

@@ -9,6 +9,9 @@ mod keys;
 mod programs;
 mod run_json;
 mod sharing;
+// Random programs with loops, and how near results must be: shared with the compiler's own tests.
+#[path = "../crates/compiler/tests/support/mod.rs"]
+mod support;
 mod terminal;
 mod tidy;
 mod tiers;

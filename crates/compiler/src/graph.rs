@@ -2,9 +2,11 @@
 //! to one of a few loop classes over flat row-major arrays.
 
 use crate::form::dense_strides;
+use crate::prepare::RegionImage;
+use crate::region::Region;
 use vramlab_ir::lowering::DotAxes;
 use vramlab_ir::{
-    DType, Fault, FaultKind, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
+    DType, Fault, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
 };
 
 /// A node of a [`Graph`]: its position. Operands come before their users.
@@ -62,6 +64,28 @@ pub(crate) enum Kind {
         n: usize,
         k: usize,
     },
+    /// Input 0 as `[outer, length, inner]`, combined along the middle up to each element.
+    Cumulative {
+        kind: ReduceKind,
+        reverse: bool,
+        outer: usize,
+        length: usize,
+        inner: usize,
+    },
+    /// Input 0 as `[outer, extent, inner]` with input 2, `[outer, count, inner]`, added at the
+    /// indices of input 1.
+    Scatter {
+        outer: usize,
+        extent: usize,
+        count: usize,
+        inner: usize,
+    },
+    /// A loop or a branch, by its number in the graph. It has no value of its own.
+    Region(u32),
+    /// A result of the region that is input 0.
+    Output(u32),
+    /// Bytes that the region that is input 0 works in.
+    Scratch,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -69,6 +93,10 @@ pub(crate) struct Graph {
     pub nodes: Vec<Node>,
     pub params: Vec<NodeId>,
     pub results: Vec<NodeId>,
+    /// The insides of loops and branches.
+    pub regions: Vec<Region>,
+    /// The images of those that a result depends on, once they are compiled.
+    pub images: Vec<Option<RegionImage>>,
 }
 
 impl Graph {
@@ -132,7 +160,10 @@ impl Graph {
         (0..self.nodes.len() as u32).map(NodeId).filter(move |&id| {
             let node = self.node(id);
             live[id.index()]
-                && !matches!(node.kind, Kind::Param(_) | Kind::Empty | Kind::Reshape)
+                && !matches!(
+                    node.kind,
+                    Kind::Param(_) | Kind::Empty | Kind::Reshape | Kind::Output(_) | Kind::Scratch
+                )
                 && self.literal(id).is_none()
         })
     }
@@ -156,7 +187,7 @@ impl Graph {
         NodeId(self.nodes.len() as u32 - 1)
     }
 
-    fn inline(&mut self, func: &Func, arguments: &[NodeId]) -> Result<Vec<NodeId>, Fault> {
+    pub fn inline(&mut self, func: &Func, arguments: &[NodeId]) -> Result<Vec<NodeId>, Fault> {
         let mut values: Vec<Option<NodeId>> = vec![None; func.types.len()];
         for (param, &argument) in func.params.iter().zip(arguments) {
             values[param.index()] = Some(argument);
@@ -170,19 +201,16 @@ impl Graph {
             types.clear();
             types.extend(eqn.inputs.iter().map(|&v| func.ty(v).clone()));
             match eqn.op.lower(&types, &eqn.params) {
-                Lowering::Call(inner) => {
-                    let results = self.inline(&inner, &inputs)?;
+                lowering @ (Lowering::Call(_)
+                | Lowering::Scan(_)
+                | Lowering::While(_)
+                | Lowering::Cond { .. }) => {
+                    let types: Vec<Type> =
+                        eqn.outputs.iter().map(|&v| func.ty(v).clone()).collect();
+                    let results = self.apply(lowering, &inputs, &types, eqn.op.name())?;
                     for (&output, result) in eqn.outputs.iter().zip(results) {
                         values[output.index()] = Some(result);
                     }
-                }
-                Lowering::Scan(_)
-                | Lowering::While(_)
-                | Lowering::Cond { .. }
-                | Lowering::Cumulative { .. }
-                | Lowering::ScatterAdd { .. } => {
-                    let what = "the compiler does not take it yet; the interpreter does";
-                    return Err(Fault::new(FaultKind::Argument, eqn.op.name(), what));
                 }
                 lowering => {
                     let output = eqn.outputs[0];
@@ -195,12 +223,31 @@ impl Graph {
         Ok(func.results.iter().map(|&v| of(&values, v)).collect())
     }
 
+    /// Functions that an equation holds, applied.
+    fn apply(
+        &mut self,
+        lowering: Lowering,
+        inputs: &[NodeId],
+        results: &[Type],
+        op: &'static str,
+    ) -> Result<Vec<NodeId>, Fault> {
+        match lowering {
+            Lowering::Call(inner) => self.inline(&inner, inputs),
+            Lowering::Scan(scan) => self.scan(&scan, inputs, results, op),
+            Lowering::While(looped) => self.repeat(&looped, inputs, results, op),
+            Lowering::Cond { on_true, on_false } => {
+                self.cond([&on_true, &on_false], inputs, results, op)
+            }
+            _ => unreachable!("the other loop classes hold no functions"),
+        }
+    }
+
     /// A constant array.
     pub fn fill(&mut self, value: Literal, ty: Type, op: &'static str) -> NodeId {
         self.push(Kind::Map(ScalarProgram::constant(value)), Vec::new(), ty, op)
     }
 
-    fn lower(
+    pub fn lower(
         &mut self,
         lowering: Lowering,
         inputs: Vec<NodeId>,
@@ -226,7 +273,20 @@ impl Graph {
             Lowering::DynamicUpdateSlice => self.push(Kind::Update, inputs, ty, op),
             Lowering::Dot(axes) => self.dot(&axes, inputs[0], inputs[1], ty, op),
             Lowering::Identity | Lowering::Barrier => self.push(Kind::Barrier, inputs, ty, op),
-            _ => unreachable!("calls are inlined before they are lowered"),
+            Lowering::Cumulative { kind, axis, reverse } => {
+                self.cumulative(kind, axis, reverse, inputs[0], ty, op)
+            }
+            Lowering::ScatterAdd { .. } if self.elements(inputs[2]) == 0 => {
+                self.push(Kind::Reshape, vec![inputs[0]], ty, op)
+            }
+            Lowering::ScatterAdd { axis } => {
+                let [outer, extent, inner] = around(&ty.shape, axis);
+                let count = self.elements(inputs[1]);
+                self.push(Kind::Scatter { outer, extent, count, inner }, inputs, ty, op)
+            }
+            Lowering::Call(_) | Lowering::Scan(_) | Lowering::While(_) | Lowering::Cond { .. } => {
+                unreachable!("functions are applied where their equation is met")
+            }
         }
     }
 
@@ -290,6 +350,25 @@ impl Graph {
             value = self.push(kind, vec![value], result, op);
         }
         value
+    }
+
+    fn cumulative(
+        &mut self,
+        kind: ReduceKind,
+        axis: usize,
+        reverse: bool,
+        input: NodeId,
+        ty: Type,
+        op: &'static str,
+    ) -> NodeId {
+        let [outer, length, inner] = around(&ty.shape, axis);
+        match length {
+            1 => self.push(Kind::Reshape, vec![input], ty, op),
+            _ => {
+                let kind = Kind::Cumulative { kind, reverse, outer, length, inner };
+                self.push(kind, vec![input], ty, op)
+            }
+        }
     }
 
     fn concatenate(
@@ -358,6 +437,12 @@ impl Graph {
         let ty = Type::new(ty.dtype, dims);
         self.view(0, strides, input, ty, op)
     }
+}
+
+/// Elements before an axis, along it, and behind it.
+fn around(shape: &Shape, axis: usize) -> [usize; 3] {
+    let extent = |part: &[usize]| part.iter().product();
+    [extent(&shape[..axis]), shape[axis], extent(&shape[axis + 1..])]
 }
 
 /// What reducing no elements gives.

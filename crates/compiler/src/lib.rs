@@ -14,15 +14,17 @@ mod form;
 mod fuse;
 mod graph;
 pub mod plan;
+mod prepare;
+mod region;
 mod schedule;
 mod simplify;
 mod text;
 
 use emit::Draft;
 use fuse::{Fused, Level};
-use graph::{Graph, Kind};
+use graph::{Graph, Kind, NodeId};
 use std::sync::Arc;
-use vramlab_ir::kernel::Slot;
+use vramlab_ir::kernel::{Routine, Slot};
 use vramlab_ir::{Fault, Func, Program};
 
 /// What changes the code that comes out: part of the compile cache's key.
@@ -57,19 +59,9 @@ const LEVELLED: usize = 12_000;
 /// # Errors
 /// A fault when the program holds a call that does not fit its arguments.
 pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<Program, Fault> {
-    let graph = simplify::simplify(Graph::trace(func)?);
-    let level = if options.fuse { Level::Full } else { Level::Off };
-    let mut lowered = Lowered::new(&graph, donate, level, options);
-    if options.fuse && lowered.plan.could_be_lower() && graph.nodes.len() <= LEVELLED {
-        for level in [Level::Frugal, Level::Off] {
-            let other = Lowered::new(&graph, donate, level, options);
-            let peak = other.plan.peak_bytes;
-            if peak + (peak / WORTH).max(WORTH_BYTES) < lowered.plan.peak_bytes {
-                lowered = other;
-                lowered.fused.notes.insert(0, level.chosen().into());
-            }
-        }
-    }
+    let mut graph = simplify::simplify(Graph::trace(func)?);
+    prepare::prepare(&mut graph, donate, options);
+    let lowered = Lowered::best(&graph, donate, options);
     Ok(lowered.program(func, &graph, options))
 }
 
@@ -82,6 +74,23 @@ struct Lowered {
 }
 
 impl Lowered {
+    /// The way to fuse that needs the fewest bytes.
+    fn best(graph: &Graph, donate: &[bool], options: &Options) -> Lowered {
+        let level = if options.fuse { Level::Full } else { Level::Off };
+        let mut lowered = Lowered::new(graph, donate, level, options);
+        if options.fuse && lowered.plan.could_be_lower() && graph.nodes.len() <= LEVELLED {
+            for level in [Level::Frugal, Level::Off] {
+                let other = Lowered::new(graph, donate, level, options);
+                let peak = other.plan.peak_bytes;
+                if peak + (peak / WORTH).max(WORTH_BYTES) < lowered.plan.peak_bytes {
+                    lowered = other;
+                    lowered.fused.notes.insert(0, level.chosen().into());
+                }
+            }
+        }
+        lowered
+    }
+
     fn new(graph: &Graph, donate: &[bool], level: Level, options: &Options) -> Lowered {
         let mut fused = fuse::fuse(graph, level, options);
         let slots = Slots::assign(graph, &fused.stored);
@@ -101,16 +110,9 @@ impl Lowered {
     }
 
     fn program(mut self, func: &Arc<Func>, graph: &Graph, options: &Options) -> Program {
-        let slots: Vec<Slot> = self
-            .slots
-            .nodes
-            .iter()
-            .zip(&self.plan.places)
-            .map(|(&id, &place)| Slot { ty: graph.ty(id).clone(), place, label: label(graph, id) })
-            .collect();
-        let dropped = &self.plan.dropped;
-        let mut at = 0..;
-        self.drafts.retain(|_| !dropped[at.next().expect("endless")]);
+        self.drop_kernels();
+        let slots = self.placed(graph);
+        let (fused_bytes, notes) = (self.fused_bytes(graph), self.notes(graph));
         let stages = match options.explain {
             true => self.stages(func, graph, &slots),
             false => Vec::new(),
@@ -125,9 +127,78 @@ impl Lowered {
             donations: self.plan.donations,
             peak_bytes: self.plan.peak_bytes,
             stages,
-            fused_bytes: self.fused.fused_bytes,
-            notes: self.fused.notes,
+            fused_bytes,
+            notes,
         }
+    }
+
+    /// The inside of a loop or a branch.
+    fn routine(mut self, name: &str, graph: &Graph) -> Routine {
+        self.drop_kernels();
+        let slots = self.placed(graph);
+        Routine {
+            name: name.to_string(),
+            slots,
+            kernels: self.drafts.into_iter().map(|draft| draft.kernel).collect(),
+            results: self.plan.results,
+            fresh_bytes: self.plan.fresh_bytes,
+            temp_bytes: self.plan.temp_bytes,
+        }
+    }
+
+    /// Leaves out the kernels that copy a value to where it already is.
+    fn drop_kernels(&mut self) {
+        let dropped = &self.plan.dropped;
+        let mut at = 0..;
+        self.drafts.retain(|_| !dropped[at.next().expect("endless")]);
+    }
+
+    fn placed(&self, graph: &Graph) -> Vec<Slot> {
+        let slot =
+            |(&id, &place)| Slot { ty: graph.ty(id).clone(), place, label: label(graph, id) };
+        self.slots.nodes.iter().zip(&self.plan.places).map(slot).collect()
+    }
+
+    /// Bytes of intermediates that no kernel stores, in one iteration where there are several.
+    fn fused_bytes(&self, graph: &Graph) -> u64 {
+        let inside: u64 = graph.images.iter().flatten().map(|image| image.fused_bytes).sum();
+        self.fused.fused_bytes + inside
+    }
+
+    /// What the passes said, here and in loops and branches.
+    fn notes(&self, graph: &Graph) -> Vec<String> {
+        let mut notes = self.fused.notes.clone();
+        for image in graph.images.iter().flatten() {
+            let copied = image.copied.iter().filter_map(|&pair| self.copied(graph, pair));
+            notes.extend(copied);
+            notes.extend(image.notes.iter().cloned());
+        }
+        notes
+    }
+
+    /// Why a loop's first value is copied, when it is.
+    fn copied(&self, graph: &Graph, (storage, init): (NodeId, NodeId)) -> Option<String> {
+        let place = |id: NodeId| {
+            let slot = self.slots.of_node[graph.base(id).index()];
+            self.plan.places.get(slot as usize).copied()
+        };
+        let (from, to) = (place(init)?, place(storage)?);
+        if from == to {
+            return None;
+        }
+        let why = match graph.node(graph.base(init)).kind {
+            Kind::Param(param) if !self.donated(param) => {
+                format!("argument {param} is not donated")
+            }
+            _ => "its first value is read elsewhere too".to_string(),
+        };
+        let ty = graph.ty(init);
+        let op = graph.node(graph.node(storage).inputs[0]).op;
+        Some(format!("{op}: the carry {ty} begins as a copy: {why}"))
+    }
+
+    fn donated(&self, param: u32) -> bool {
+        self.plan.donations.iter().any(|donation| donation.argument == param)
     }
 
     fn stages(&self, func: &Func, graph: &Graph, slots: &[Slot]) -> Vec<(String, String)> {
@@ -178,9 +249,10 @@ impl Lowered {
     }
 }
 
-fn label(graph: &Graph, id: graph::NodeId) -> String {
+fn label(graph: &Graph, id: NodeId) -> String {
     match graph.node(id).kind {
         Kind::Param(index) => format!("argument {index}"),
+        Kind::Scratch => format!("scratch of {}", graph.node(id).op),
         _ => graph.node(id).op.to_string(),
     }
 }
@@ -188,7 +260,7 @@ fn label(graph: &Graph, id: graph::NodeId) -> String {
 /// The buffers of a program: one a parameter, then one a stored value.
 struct Slots {
     of_node: Vec<u32>,
-    nodes: Vec<graph::NodeId>,
+    nodes: Vec<NodeId>,
     bytes: Vec<u64>,
 }
 
@@ -200,7 +272,7 @@ impl Slots {
             bytes: Vec::new(),
         };
         let stored = (0..graph.nodes.len() as u32)
-            .map(graph::NodeId)
+            .map(NodeId)
             .filter(|id| stored[id.index()] && !matches!(graph.node(*id).kind, Kind::Param(_)));
         for id in graph.params.iter().copied().chain(stored) {
             slots.of_node[id.index()] = slots.nodes.len() as u32;

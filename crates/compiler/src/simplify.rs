@@ -25,6 +25,7 @@ pub(crate) fn simplify(graph: Graph) -> Graph {
         map.push(simplifier.node(node));
     }
     let mut simplified = simplifier.graph;
+    (simplified.regions, simplified.images) = (graph.regions, graph.images);
     simplified.params = graph.params.iter().map(|p| map[p.index()]).collect();
     simplified.results = graph.results.iter().map(|r| map[r.index()]).collect();
     simplified
@@ -55,7 +56,7 @@ impl Simplifier {
                 let (kind, outer, reduced) = (*kind, *outer, *reduced);
                 self.reduce(kind, outer, reduced, node)
             }
-            Kind::Param(_) | Kind::Barrier => self.push(node),
+            Kind::Param(_) | Kind::Barrier | Kind::Region(_) => self.push(node),
             _ => self.intern(node),
         }
     }

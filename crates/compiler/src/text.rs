@@ -3,7 +3,7 @@
 use crate::emit::Draft;
 use crate::graph::{Graph, Kind, NodeId};
 use std::fmt::Write;
-use vramlab_ir::kernel::{Access, Body, Kernel, Per, Place, Slot};
+use vramlab_ir::kernel::{Access, Body, Kernel, Loop, Per, Place, Routine, Slot, Trips};
 
 /// Rows of a table beyond which only a count is printed.
 const ROWS: usize = 200;
@@ -53,6 +53,10 @@ pub(crate) fn graph(graph: &Graph) -> String {
             Kind::Dot { batch, m, n, k } => {
                 let _ = write!(text, " product[batch={batch}, m={m}, n={n}, k={k}]");
             }
+            Kind::Output(number) => {
+                let _ = write!(text, " result {number} of");
+            }
+            Kind::Scratch => text.push_str(" works in bytes of"),
             _ => {}
         }
         if let Some(value) = graph.literal(NodeId(at as u32)) {
@@ -61,12 +65,25 @@ pub(crate) fn graph(graph: &Graph) -> String {
         for input in &node.inputs {
             let _ = write!(text, " {input}");
         }
-        let _ = writeln!(text, " : {}", node.ty);
+        let Kind::Region(region) = node.kind else {
+            let _ = writeln!(text, " : {}", node.ty);
+            continue;
+        };
+        text.push('\n');
+        let image = graph.images.get(region as usize).and_then(Option::as_ref);
+        for (name, inside) in image.iter().flat_map(|image| &image.insides) {
+            let _ = writeln!(text, "  {name}:");
+            text.push_str(&indented(inside, "    "));
+        }
     }
     more(&mut text, lines);
     let results: Vec<String> = graph.results.iter().map(NodeId::to_string).collect();
     let _ = writeln!(text, "return {}", results.join(" "));
     text
+}
+
+fn indented(text: &str, by: &str) -> String {
+    text.lines().map(|line| format!("{by}{line}\n")).collect()
 }
 
 fn more(text: &mut String, lines: usize) {
@@ -110,8 +127,38 @@ pub(crate) fn kernels(
             size(kernel.bytes_written),
             kernel.flops
         );
+        text.push_str(&indented(&inside(kernel), "  "));
     }
     more(&mut text, drafts.len());
+    text
+}
+
+/// The kernels inside a loop or a branch.
+fn inside(kernel: &Kernel) -> String {
+    match &kernel.body {
+        Body::Loop(body) => {
+            let mut text = match &body.trips {
+                Trips::While { condition, .. } => routine("condition", condition),
+                Trips::Counted { .. } => String::new(),
+            };
+            text.push_str(&routine("body", &body.body));
+            text
+        }
+        Body::Branch(body) => {
+            routine("when true", &body.on_true) + &routine("when false", &body.on_false)
+        }
+        _ => String::new(),
+    }
+}
+
+fn routine(role: &str, routine: &Routine) -> String {
+    let kernels = count(routine.kernels.len(), "kernel");
+    let mut text = format!("{role}: {kernels}, temporaries {}\n", size(routine.temp_bytes));
+    for (at, kernel) in routine.kernels.iter().enumerate().take(ROWS) {
+        let _ = writeln!(text, "  kernel {at} {}: {}", kernel.name, shape(kernel));
+        text.push_str(&indented(&inside(kernel), "    "));
+    }
+    more(&mut text, routine.kernels.len());
     text
 }
 
@@ -152,6 +199,33 @@ fn shape(kernel: &Kernel) -> String {
             };
             format!("product {batch}{} x {} x {}{end}", dot.m, dot.n, dot.k)
         }
+        Body::Cumulative(body) => {
+            let end = if body.reverse { ", from the end" } else { "" };
+            let dims = dims(&[body.outer, body.length, body.inner]);
+            format!("runs along {} of {dims}{end}", body.length)
+        }
+        Body::Scatter(body) => {
+            let dims = dims(&[body.outer, body.extent, body.inner]);
+            format!("adds {} updates to {dims}", body.outer * body.count * body.inner)
+        }
+        Body::Loop(body) => looped(body),
+        Body::Branch(_) => "one of two".to_string(),
+    }
+}
+
+fn looped(body: &Loop) -> String {
+    let times = match body.trips {
+        Trips::Counted { length, reverse: false } => count(length, "iteration"),
+        Trips::Counted { length, reverse: true } => {
+            format!("{} from the last", count(length, "iteration"))
+        }
+        Trips::While { .. } => "while its condition holds".to_string(),
+    };
+    let swapped = (0..).zip(&body.next).filter(|(at, next)| at != *next).count();
+    let carries = count(body.inits.len(), "carry").replace("carrys", "carries");
+    match swapped {
+        0 => format!("{times}, {carries} updated in place"),
+        _ => format!("{times}, {carries}, {} change places", count(swapped, "buffer")),
     }
 }
 

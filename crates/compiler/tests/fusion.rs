@@ -463,7 +463,7 @@ fn reductions_of_transposed_arrays_walk_memory_in_order() {
         match &kernel.body {
             Body::Rows(rows) => assert!(rows.reads.iter().all(unit)),
             Body::Columns(columns) => assert!(columns.reads.iter().all(unit)),
-            Body::Dot(_) => unreachable!(),
+            _ => unreachable!(),
         }
     }
 }

@@ -69,6 +69,20 @@ fn random_programs_mean_what_the_interpreter_says() {
     }
 }
 
+/// The first programs hold every kind of loop, so what holds for all of them holds for these.
+#[test]
+fn random_programs_hold_loops() {
+    let ops = ["scan", "while", "cond", "cumsum", "scatter_add"];
+    let mut found = [0; 5];
+    for seed in 0..1000 {
+        let (func, _) = Generator::new(seed).program(1 + (seed % 23) as usize);
+        for (found, op) in found.iter_mut().zip(ops) {
+            *found += func.eqns.iter().any(|eqn| eqn.op.name() == op) as u32;
+        }
+    }
+    assert!(found.iter().all(|&count| count >= 20), "{ops:?}: {found:?}");
+}
+
 /// Programs over arrays of many bytes, compiled only: the plan keeps its rules, and fusion does not
 /// raise the peak by more than it may.
 #[test]

@@ -1,7 +1,12 @@
 //! Kernel images: what the compiler hands to a device, as plain data.
 //!
 //! A [`Program`] is a list of launches over buffers whose places were planned beforehand. Three
-//! loop nests cover every op: rows (maps and row reductions in stages), column reductions, and dot.
+//! loop nests cover most ops: rows (maps and row reductions in stages), column reductions, and dot;
+//! running sums and scatter-add have small ones of their own. Loops and branches hold kernels.
+
+mod control;
+
+pub use control::{Branch, Feed, Loop, Routine, Trips};
 
 use crate::dtype::DType;
 use crate::func::{Func, Type};
@@ -132,11 +137,45 @@ pub struct Epilogue {
     pub insts: Vec<LoopInst>,
 }
 
+/// `write[o, l, i] = reduce of read[o, .., i]` up to l, or from l to the end. Both arrays are dense
+/// `[outer, length, inner]`; the write may take over the read's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Cumulative {
+    pub kind: ReduceKind,
+    pub dtype: DType,
+    pub reverse: bool,
+    pub outer: usize,
+    pub length: usize,
+    pub inner: usize,
+    /// Indices into the launch's `buffers`.
+    pub read: u32,
+    pub write: u32,
+}
+
+/// `write[o, clamp(indices[j]), i] += updates[o, j, i]` for j ascending: `write` is dense `[outer,
+/// extent, inner]`, `updates` dense `[outer, count, inner]`, `indices` i32.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Scatter {
+    pub dtype: DType,
+    pub outer: usize,
+    pub extent: usize,
+    pub count: usize,
+    pub inner: usize,
+    /// Indices into the launch's `buffers`.
+    pub indices: u32,
+    pub updates: u32,
+    pub write: u32,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     Rows(RowLoop),
     Columns(ColumnReduce),
     Dot(Dot),
+    Cumulative(Cumulative),
+    Scatter(Scatter),
+    Loop(Box<Loop>),
+    Branch(Box<Branch>),
 }
 
 /// One launch.
@@ -151,6 +190,31 @@ pub struct Kernel {
     pub bytes_read: u64,
     pub bytes_written: u64,
     pub flops: u64,
+}
+
+impl Kernel {
+    /// Whether it ends after a number of steps that is known beforehand: it holds no loop that goes
+    /// on while a condition holds.
+    pub fn is_bounded(&self) -> bool {
+        match &self.body {
+            Body::Loop(body) => body.is_bounded(),
+            Body::Branch(body) => body.on_true.is_bounded() && body.on_false.is_bounded(),
+            _ => true,
+        }
+    }
+
+    /// Indices of the `buffers` that it writes into; one may stand twice.
+    pub fn writes(&self) -> Vec<u32> {
+        match &self.body {
+            Body::Rows(rows) => rows.writes.iter().map(|access| access.buffer).collect(),
+            Body::Columns(columns) => columns.writes.iter().map(|access| access.buffer).collect(),
+            Body::Dot(dot) => vec![dot.c.buffer],
+            Body::Cumulative(body) => vec![body.write],
+            Body::Scatter(body) => vec![body.write],
+            Body::Loop(body) => body.writes(),
+            Body::Branch(body) => body.writes(),
+        }
+    }
 }
 
 /// Where a slot's bytes live at run time.

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use vramlab_device::Launch;
-use vramlab_ir::kernel::{Body, Place, ResultSource};
+use vramlab_ir::kernel::{Place, ResultSource};
 use vramlab_ir::{
     CompileKind, CompileRequest, ExecutableId, Func, Kernel, MemoryAnalysis, Program, Type,
 };
@@ -105,13 +105,8 @@ fn arguments_written<'a>(
     program: &'a Program,
     kernel: &'a Kernel,
 ) -> impl Iterator<Item = usize> + 'a {
-    let writes = match &kernel.body {
-        Body::Rows(rows) => &rows.writes[..],
-        Body::Columns(columns) => &columns.writes[..],
-        Body::Dot(dot) => std::slice::from_ref(&dot.c),
-    };
-    writes.iter().filter_map(|write| {
-        let slot = kernel.buffers[write.buffer as usize];
+    kernel.writes().into_iter().filter_map(|buffer| {
+        let slot = kernel.buffers[buffer as usize];
         match program.slots[slot as usize].place {
             Place::Argument { index } => Some(index as usize),
             _ => None,

@@ -47,6 +47,8 @@ struct Blocks {
     copies: Vec<Option<Block>>,
     /// The highest requested bytes so far.
     peak: u64,
+    /// A loop without a known end was interrupted after arguments had been written into.
+    lost: bool,
 }
 
 impl State {
@@ -75,6 +77,16 @@ impl State {
     }
 }
 
+/// The moved arguments that kernels write into, where no copy stands for them.
+fn overwritten<'r>(
+    run: &'r Run<'_>,
+    resolved: &'r [Resolved],
+) -> impl Iterator<Item = BufferId> + 'r {
+    let written = resolved.iter().zip(&run.compiled.written);
+    let whole = |(argument, written): &(&Resolved, &bool)| **written && argument.copy.is_none();
+    written.filter(whole).filter_map(|(argument, _)| argument.moved)
+}
+
 struct Run<'a> {
     context: &'a Context,
     compiled: &'a Arc<Compiled>,
@@ -95,8 +107,11 @@ impl State {
         let mut blocks = Blocks { peak: begin, ..Blocks::default() };
         let ran = self
             .allocate_all(run, resolved, &mut blocks)
-            .and_then(|()| self.launch_all(run, resolved, &blocks));
+            .and_then(|()| self.launch_all(run, resolved, &mut blocks));
         if let Err(stop) = ran {
+            if blocks.lost {
+                self.give_up_written(run, resolved);
+            }
             self.give_back_all(blocks, run.now_ns);
             return Err(stop);
         }
@@ -216,7 +231,7 @@ impl State {
         &mut self,
         run: &Run<'_>,
         resolved: &[Resolved],
-        blocks: &Blocks,
+        blocks: &mut Blocks,
     ) -> Result<(), Stop> {
         if run.context.interrupt().load(Ordering::Relaxed) {
             return Err(Stop::Fault(fault_of(&run.compiled.name, &LaunchError::Interrupted)));
@@ -229,21 +244,59 @@ impl State {
         self.copy_shared(run, resolved, blocks);
         let mut operands = std::mem::take(&mut self.scratch.operands);
         let mut result = Ok(());
-        // Once an argument is being overwritten, only the end of the run leaves a whole array behind.
+        // Once an argument is being overwritten, only the end of the run leaves a whole array behind. A loop whose
+        // end is not known must be left all the same.
         let (never, flag) = (AtomicBool::new(false), run.context.interrupt());
         let kernels = compiled.program.kernels.iter().zip(&compiled.launches);
         for (index, (kernel, launch)) in kernels.enumerate() {
             let slots = kernel.buffers.iter().map(|&slot| &compiled.program.slots[slot as usize]);
             operands.clear();
             operands.extend(slots.map(|slot| self.locate(slot.place, &slot.ty, resolved, blocks)));
-            let cancel = if index < compiled.point_of_no_return { flag } else { &never };
+            let whole = index < compiled.point_of_no_return;
+            let cancel = if whole || !kernel.is_bounded() { flag } else { &never };
             result = launch.run_on(&operands, cancel);
             if result.is_err() {
+                blocks.lost = !kernel.is_bounded() && index >= compiled.point_of_no_return;
                 break;
             }
         }
         self.scratch.operands = operands;
-        result.map_err(|error| Stop::Fault(fault_of(&compiled.name, &error)))
+        result.map_err(|error| Stop::Fault(self.fault_of_run(run, resolved, blocks, &error)))
+    }
+
+    fn fault_of_run(
+        &self,
+        run: &Run<'_>,
+        resolved: &[Resolved],
+        blocks: &Blocks,
+        error: &LaunchError,
+    ) -> Fault {
+        let lost: Vec<String> = match blocks.lost {
+            true => overwritten(run, resolved).flat_map(|moved| self.owners_of(moved)).collect(),
+            false => Vec::new(),
+        };
+        if lost.is_empty() {
+            return fault_of(&run.compiled.name, error);
+        }
+        let message = format!(
+            "interrupted in a loop whose end is not known, while it wrote over what was moved into it: {} \
+             ended with it",
+            lost.join(", ")
+        );
+        Fault::new(FaultKind::Interrupted, run.compiled.name.clone(), message)
+            .help("pass it as `&x`, and it stays as it is")
+    }
+
+    fn owners_of(&self, moved: BufferId) -> Option<String> {
+        let claim = self.buffers.get(moved)?;
+        Some(crate::owners::of_claim(claim).to_string())
+    }
+
+    /// Ends the claims on arguments that were partly overwritten.
+    fn give_up_written(&mut self, run: &Run<'_>, resolved: &[Resolved]) {
+        for moved in overwritten(run, resolved).collect::<Vec<_>>() {
+            self.release(moved, run.now_ns);
+        }
     }
 
     fn copy_shared(&self, run: &Run<'_>, resolved: &[Resolved], blocks: &Blocks) {

@@ -3,8 +3,8 @@
 use std::mem::{size_of, size_of_val};
 use std::sync::Arc;
 use vramlab_ir::kernel::{
-    Access, Body, ColumnReduce, Donation, Dot, Epilogue, LoopInst, ResultSource, RowLoop, Sink,
-    Slot, Stage, Start,
+    Access, Body, Branch, ColumnReduce, Donation, Dot, Epilogue, Feed, Loop, LoopInst,
+    ResultSource, Routine, RowLoop, Sink, Slot, Stage, Start, Trips,
 };
 use vramlab_ir::{Eqn, Func, Kernel, Param, Program, ReduceKind, Reg, Shape, Type, Value};
 
@@ -60,6 +60,7 @@ nothing_behind!(
     Value,
     Reg,
     ReduceKind,
+    Feed,
     ResultSource,
     LoopInst,
     Sink,
@@ -165,12 +166,48 @@ impl Behind for Dot {
     }
 }
 
+impl Behind for Routine {
+    fn behind(&self) -> u64 {
+        self.name.behind()
+            + self.slots.behind()
+            + self.kernels.behind()
+            + self.results.behind()
+            + self.fresh_bytes.behind()
+    }
+}
+
+impl Behind for Loop {
+    fn behind(&self) -> u64 {
+        let condition = match &self.trips {
+            Trips::Counted { .. } => 0,
+            Trips::While { condition, arguments, .. } => condition.behind() + arguments.behind(),
+        };
+        let places = [&self.inits, &self.storages, &self.next, &self.results];
+        condition
+            + self.body.behind()
+            + self.arguments.behind()
+            + places.iter().map(|places| places.behind()).sum::<u64>()
+    }
+}
+
+impl Behind for Branch {
+    fn behind(&self) -> u64 {
+        self.on_true.behind()
+            + self.on_false.behind()
+            + self.arguments.behind()
+            + self.results.behind()
+    }
+}
+
 impl Behind for Kernel {
     fn behind(&self) -> u64 {
         let body = match &self.body {
             Body::Rows(rows) => rows.behind(),
             Body::Columns(columns) => columns.behind(),
             Body::Dot(dot) => dot.behind(),
+            Body::Cumulative(_) | Body::Scatter(_) => 0,
+            Body::Loop(looped) => whole(&**looped),
+            Body::Branch(branch) => whole(&**branch),
         };
         self.name.behind() + self.buffers.behind() + body
     }

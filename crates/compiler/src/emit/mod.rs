@@ -4,6 +4,7 @@ mod columns;
 mod dot;
 mod rows;
 mod scalar;
+mod whole;
 
 use crate::Options;
 use crate::form::{Form, StartSource};
@@ -39,12 +40,14 @@ pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &O
         GroupKind::Map => order_dims(group),
         GroupKind::Rows | GroupKind::Columns => turn_reduction(graph, group),
         GroupKind::Dot => {}
+        GroupKind::Whole => return whole::draft(graph, group, slots),
     }
     let mut emitter = Emitter::new(graph, group, slots);
     let body = match group.kind {
         GroupKind::Map | GroupKind::Rows => Body::Rows(rows::emit(&mut emitter, options)),
         GroupKind::Columns => Body::Columns(columns::emit(&mut emitter)),
         GroupKind::Dot => Body::Dot(dot::emit(&mut emitter)),
+        GroupKind::Whole => unreachable!("drafted above"),
     };
     emitter.finish(body)
 }
@@ -151,11 +154,11 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    fn read_buffer(&mut self, node: NodeId) -> u32 {
+    fn read_buffer(&mut self, node: NodeId, most: u64) -> u32 {
         let slot = self.slots[node.index()];
         if !self.read_slots.contains(&slot) {
             self.read_slots.push(slot);
-            self.bytes_read += self.graph.ty(node).bytes();
+            self.bytes_read += self.graph.ty(node).bytes().min(most);
         }
         self.buffer(slot)
     }
@@ -168,7 +171,7 @@ impl<'a> Emitter<'a> {
             .iter()
             .filter_map(|start| match start.source {
                 StartSource::Node(scalar) => {
-                    let buffer = self.read_buffer(scalar);
+                    let buffer = self.read_buffer(scalar, u64::MAX);
                     Some(Start { buffer, limit: start.limit, stride: start.stride })
                 }
                 StartSource::Index => None,
@@ -198,7 +201,12 @@ impl<'a> Emitter<'a> {
     pub fn read_access(&mut self, request: u32) -> Access {
         let group = self.group;
         let request = &group.requests[request as usize];
-        let buffer = self.read_buffer(request.node);
+        // Of a window that moves only the window is read.
+        let most = match request.form.starts.is_empty() {
+            true => u64::MAX,
+            false => group.points() as u64 * self.graph.ty(request.node).dtype.size() as u64,
+        };
+        let buffer = self.read_buffer(request.node, most);
         self.access(request.node, buffer, &request.form)
     }
 

@@ -14,6 +14,8 @@ pub(crate) enum GroupKind {
     Columns,
     /// A product: the last dimensions are m, n and k.
     Dot,
+    /// A node that is a kernel by itself, over whole arrays: requests and roots only name these.
+    Whole,
 }
 
 /// A use of a node's value in a group, at a form over the group's dimensions.
@@ -96,7 +98,7 @@ impl Group {
     /// How many of the last dimensions have a fixed role and cannot be split.
     fn fixed(&self) -> usize {
         match self.kind {
-            GroupKind::Map => 0,
+            GroupKind::Map | GroupKind::Whole => 0,
             GroupKind::Rows => 1,
             GroupKind::Columns => 2,
             GroupKind::Dot => 3,

@@ -159,6 +159,9 @@ impl Fuser<'_> {
         let uses = std::mem::take(&mut self.pending[id.index()]);
         let forced = self.forced[id.index()];
         let apart = self.apart[id.index()];
+        if let Kind::Region(region) = self.graph.node(id).kind {
+            return self.own_region(id, region);
+        }
         if uses.is_empty() && !forced && !apart {
             return;
         }
@@ -166,13 +169,20 @@ impl Fuser<'_> {
             return self.store(id);
         }
         match &self.graph.node(id).kind {
-            Kind::Param(_) | Kind::Empty => self.stored[id.index()] = true,
+            Kind::Param(_) | Kind::Empty | Kind::Output(_) | Kind::Scratch => {
+                self.stored[id.index()] = true;
+            }
             Kind::Reshape => self.forward(id, uses),
             Kind::Barrier => self.barrier(id, uses, forced),
             Kind::View { .. } | Kind::DynamicSlice => self.view(id, uses, forced),
             Kind::Map(_) => self.map(id, uses, forced),
             Kind::Reduce { .. } | Kind::Dot { .. } => self.contraction(id, uses, forced),
-            Kind::Concatenate { .. } | Kind::Pad { .. } | Kind::Update => self.store(id),
+            Kind::Concatenate { .. }
+            | Kind::Pad { .. }
+            | Kind::Update
+            | Kind::Cumulative { .. }
+            | Kind::Scatter { .. } => self.store(id),
+            Kind::Region(_) => unreachable!("taken above"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Groups of their own: how a stored node is computed.
 
-use super::{Fuser, Group, GroupKind, Item, Root};
+use super::{Fuser, Group, GroupKind, Item, Request, Root, Source};
 use crate::form::{Axes, Form, RunStart, StartSource, dense_strides};
 use crate::fuse::group::Operand;
 use crate::graph::{Kind, NodeId};
@@ -20,7 +20,12 @@ impl Fuser<'_> {
             Kind::Concatenate { axis } => self.own_concatenate(id, *axis),
             Kind::Pad { low } => self.own_pad(id, low),
             Kind::Update => self.own_update(id),
-            Kind::Param(_) | Kind::Empty | Kind::Reshape => {}
+            Kind::Cumulative { .. } => {
+                self.whole(id, &self.graph.node(id).inputs[..1], &[id]);
+            }
+            Kind::Scatter { .. } => self.own_scatter(id),
+            Kind::Param(_) | Kind::Empty | Kind::Reshape | Kind::Output(_) | Kind::Scratch => {}
+            Kind::Region(_) => unreachable!("a region has no value to store"),
         }
     }
 
@@ -172,16 +177,57 @@ impl Fuser<'_> {
         self.groups[copy as usize].after.push(fill);
     }
 
-    fn own_update(&mut self, id: NodeId) {
-        let graph = self.graph;
+    /// A loop that copies input 0 of an update to where it is updated.
+    fn operand_copy(&mut self, id: NodeId) -> u32 {
         let dims = self.flat(id);
         let form = Form::dense(&dims);
         let copy = self.group(GroupKind::Map, dims, id);
-        let inputs = &graph.node(id).inputs;
-        let request = self.request(copy, inputs[0], form.clone(), false);
+        let request = self.request(copy, self.graph.node(id).inputs[0], form.clone(), false);
         let group = &mut self.groups[copy as usize];
         group.roots.push(Root { node: id, request, write: form });
         group.copies_operand = true;
+        copy
+    }
+
+    fn own_scatter(&mut self, id: NodeId) {
+        let copy = self.operand_copy(id);
+        let scatter = self.whole(id, &self.graph.node(id).inputs[1..], &[id]);
+        self.groups[scatter as usize].after.push(copy);
+    }
+
+    /// A loop or a branch, once one of its results is asked for.
+    pub(super) fn own_region(&mut self, id: NodeId, region: u32) {
+        let Some(image) = &self.graph.images[region as usize] else { return };
+        if image.writes.iter().any(|written| self.stored[written.index()]) {
+            self.whole(id, &image.reads, &image.writes);
+        }
+    }
+
+    /// A group for a node that is a kernel by itself: what it reads and writes is stored.
+    fn whole(&mut self, id: NodeId, reads: &[NodeId], writes: &[NodeId]) -> u32 {
+        let group = self.group(GroupKind::Whole, Vec::new(), id);
+        for &written in writes {
+            self.stored[written.index()] = true;
+            let root = Root { node: written, request: 0, write: Form::default() };
+            self.groups[group as usize].roots.push(root);
+        }
+        for &read in reads {
+            let node = self.graph.base(read);
+            self.apart[node.index()] = true;
+            self.groups[group as usize].requests.push(Request {
+                node,
+                form: Form::default(),
+                source: Source::Read,
+                buffer_only: true,
+            });
+        }
+        group
+    }
+
+    fn own_update(&mut self, id: NodeId) {
+        let graph = self.graph;
+        let copy = self.operand_copy(id);
+        let inputs = &graph.node(id).inputs;
         let strides = dense_strides(&graph.ty(id).shape);
         let (offset, starts) =
             self.run_starts(id, &inputs[2..], &graph.ty(inputs[1]).shape, &strides);

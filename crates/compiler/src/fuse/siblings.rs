@@ -90,7 +90,7 @@ impl Fuser<'_> {
     /// assembled arrays and loops in a fixed order have no siblings.
     fn likenesses(&self, at: u32, writers: &HashMap<NodeId, Vec<u32>>) -> Vec<Likeness> {
         let group = &self.groups[at as usize];
-        let apart = group.kind == GroupKind::Dot
+        let apart = matches!(group.kind, GroupKind::Dot | GroupKind::Whole)
             || !group.after.is_empty()
             || !group.after_nodes.is_empty()
             || group.copies_operand
@@ -115,7 +115,7 @@ impl Fuser<'_> {
     fn is_part(&self, id: NodeId) -> bool {
         matches!(
             self.graph.node(id).kind,
-            Kind::Concatenate { .. } | Kind::Pad { .. } | Kind::Update
+            Kind::Concatenate { .. } | Kind::Pad { .. } | Kind::Update | Kind::Scatter { .. }
         )
     }
 

@@ -3,6 +3,9 @@
 
 #![allow(dead_code)]
 
+#[path = "control.rs"]
+mod control;
+#[path = "random.rs"]
 pub mod random;
 
 use vramlab_ir::interp::Tensor;
@@ -17,66 +20,117 @@ pub struct Order {
     pub rows_backwards: bool,
 }
 
-/// The memory of one run.
-struct Memory<'a> {
-    program: &'a Program,
-    arguments: Vec<Vec<u8>>,
-    fresh: Vec<Vec<u8>>,
-    temporary: Vec<u8>,
+/// Bytes of one allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    arena: usize,
+    offset: usize,
+    bytes: usize,
 }
 
-impl Memory<'_> {
-    fn bytes(&mut self, slot: u32) -> &mut [u8] {
-        let slot = &self.program.slots[slot as usize];
-        let size = slot.ty.bytes() as usize;
-        match slot.place {
-            Place::Argument { index } => &mut self.arguments[index as usize][..size],
-            Place::Result { index } => &mut self.fresh[index as usize][..size],
-            Place::Temporary { offset } => &mut self.temporary[offset as usize..][..size],
-        }
+impl Span {
+    fn part(self, offset: u64, bytes: u64) -> Span {
+        let (offset, bytes) = (offset as usize, bytes as usize);
+        assert!(offset + bytes <= self.bytes, "{offset}+{bytes} of {self:?}");
+        Span { offset: self.offset + offset, bytes, ..self }
+    }
+}
+
+/// The memory of one run.
+#[derive(Default)]
+pub struct Memory {
+    arenas: Vec<Vec<u8>>,
+}
+
+impl Memory {
+    fn add(&mut self, bytes: Vec<u8>) -> Span {
+        self.arenas.push(bytes);
+        let arena = self.arenas.len() - 1;
+        Span { arena, offset: 0, bytes: self.arenas[arena].len() }
     }
 
-    fn get(&mut self, slot: u32, dtype: DType, element: isize) -> Literal {
+    fn bytes(&mut self, span: Span) -> &mut [u8] {
+        &mut self.arenas[span.arena][span.offset..][..span.bytes]
+    }
+
+    fn get(&mut self, span: Span, dtype: DType, element: isize) -> Literal {
         let size = dtype.size();
         let at = usize::try_from(element).expect("inside the buffer") * size;
-        Literal::from_bytes(dtype, &self.bytes(slot)[at..at + size])
+        Literal::from_bytes(dtype, &self.bytes(span)[at..at + size])
     }
 
-    fn set(&mut self, slot: u32, element: isize, value: Literal) {
+    fn set(&mut self, span: Span, element: isize, value: Literal) {
         let size = value.dtype().size();
         let at = usize::try_from(element).expect("inside the buffer") * size;
-        self.bytes(slot)[at..at + size].copy_from_slice(&value.to_bytes()[..size]);
+        self.bytes(span)[at..at + size].copy_from_slice(&value.to_bytes()[..size]);
+    }
+
+    fn copy(&mut self, from: Span, to: Span) {
+        let bytes = self.bytes(from).to_vec();
+        self.bytes(to).copy_from_slice(&bytes);
+    }
+}
+
+/// Where the places of a program or of a routine are.
+struct Places<'a> {
+    arguments: &'a [Span],
+    fresh: &'a [Span],
+    temporary: Option<Span>,
+}
+
+impl Places<'_> {
+    fn of(&self, slot: &Slot) -> Span {
+        let bytes = slot.ty.bytes();
+        match slot.place {
+            Place::Argument { index } => self.arguments[index as usize].part(0, bytes),
+            Place::Result { index } => self.fresh[index as usize].part(0, bytes),
+            Place::Temporary { offset } => {
+                self.temporary.expect("a temporary has a block").part(offset, bytes)
+            }
+        }
+    }
+}
+
+fn run_kernels(
+    memory: &mut Memory,
+    kernels: &[Kernel],
+    slots: &[Slot],
+    places: &Places,
+    order: Order,
+) {
+    for kernel in kernels {
+        let buffers = kernel.buffers.iter().map(|&slot| places.of(&slots[slot as usize]));
+        let buffers = buffers.collect();
+        Launch { kernel, memory, buffers, order }.run();
     }
 }
 
 /// Runs a program; fresh and temporary bytes begin as rubbish. Arguments that are not donated must
 /// be as they were at the end, which is checked.
 pub fn execute(program: &Program, arguments: &[Tensor], order: Order) -> Vec<Tensor> {
-    let mut memory = Memory {
-        program,
-        arguments: arguments.iter().map(|a| a.bytes.clone()).collect(),
-        fresh: program.fresh_bytes.iter().map(|&b| vec![0xa5; b as usize]).collect(),
-        temporary: vec![0x5a; program.temp_bytes as usize],
-    };
-    for kernel in &program.kernels {
-        Launch { kernel, memory: &mut memory, order }.run();
-    }
+    let mut memory = Memory::default();
+    let given: Vec<Span> = arguments.iter().map(|a| memory.add(a.bytes.clone())).collect();
+    let fresh: Vec<Span> =
+        program.fresh_bytes.iter().map(|&b| memory.add(vec![0xa5; b as usize])).collect();
+    let temporary = Some(memory.add(vec![0x5a; program.temp_bytes as usize]));
+    let places = Places { arguments: &given, fresh: &fresh, temporary };
+    run_kernels(&mut memory, &program.kernels, &program.slots, &places, order);
     let offered: Vec<u32> = program.donations.iter().map(|d| d.argument).collect();
     for (index, argument) in arguments.iter().enumerate() {
         if !offered.contains(&(index as u32)) {
-            assert_eq!(memory.arguments[index], argument.bytes, "argument {index} was written");
+            assert_eq!(memory.bytes(given[index]), argument.bytes, "argument {index} was written");
         }
     }
     let types = program.func.result_types();
     let mut results: Vec<Tensor> = Vec::new();
     for (ty, source) in types.into_iter().zip(&program.results) {
         let bytes = match *source {
-            ResultSource::Fresh { index } => memory.fresh[index as usize].clone(),
+            ResultSource::Fresh { index } => memory.bytes(fresh[index as usize]).to_vec(),
             ResultSource::Donated { argument } => {
                 assert!(offered.contains(&argument), "takes an argument that was not offered");
-                memory.arguments[argument as usize].clone()
+                memory.bytes(given[argument as usize]).to_vec()
             }
-            ResultSource::Shared { argument } => memory.arguments[argument as usize].clone(),
+            ResultSource::Shared { argument } => memory.bytes(given[argument as usize]).to_vec(),
             ResultSource::Same { result } => results[result as usize].bytes.clone(),
         };
         results.push(Tensor::new(ty, bytes).expect("a result has the bytes of its type"));
@@ -84,9 +138,10 @@ pub fn execute(program: &Program, arguments: &[Tensor], order: Order) -> Vec<Ten
     results
 }
 
-struct Launch<'k, 'm, 'p> {
+struct Launch<'k, 'm> {
     kernel: &'k Kernel,
-    memory: &'m mut Memory<'p>,
+    memory: &'m mut Memory,
+    buffers: Vec<Span>,
     order: Order,
 }
 
@@ -115,12 +170,16 @@ fn coordinates(dims: &[usize], at: usize) -> Vec<usize> {
     result
 }
 
-impl Launch<'_, '_, '_> {
+impl Launch<'_, '_> {
     fn run(mut self) {
         match &self.kernel.body {
             Body::Rows(rows) => self.rows(rows),
             Body::Columns(columns) => self.columns(columns),
             Body::Dot(dot) => self.dot(dot),
+            Body::Cumulative(body) => self.cumulative(body),
+            Body::Scatter(body) => self.scatter(body),
+            Body::Loop(body) => control::looped(self.memory, &self.buffers, body, self.order),
+            Body::Branch(body) => control::branch(self.memory, &self.buffers, body, self.order),
         }
     }
 
@@ -132,7 +191,7 @@ impl Launch<'_, '_, '_> {
             .starts
             .iter()
             .map(|start| {
-                let slot = self.kernel.buffers[start.buffer as usize];
+                let slot = self.buffers[start.buffer as usize];
                 let value = self.memory.get(slot, DType::I32, 0).as_i64();
                 value.clamp(0, start.limit) as isize * start.stride
             })
@@ -142,14 +201,14 @@ impl Launch<'_, '_, '_> {
 
     fn load(&mut self, access: &Access, coordinates: &[usize], extra: isize) -> Literal {
         let element = self.element(access, coordinates) + extra;
-        let slot = self.kernel.buffers[access.buffer as usize];
+        let slot = self.buffers[access.buffer as usize];
         self.memory.get(slot, access.dtype, element)
     }
 
     fn store(&mut self, access: &Access, coordinates: &[usize], value: Literal) {
         assert_eq!(access.dtype, value.dtype(), "a store in the buffer's dtype");
         let element = self.element(access, coordinates);
-        let slot = self.kernel.buffers[access.buffer as usize];
+        let slot = self.buffers[access.buffer as usize];
         self.memory.set(slot, element, value);
     }
 
@@ -293,6 +352,40 @@ impl Launch<'_, '_, '_> {
                     self.store(&body.writes[write as usize], &at, reduce(kind, value));
                 }
             }
+        }
+    }
+
+    fn cumulative(&mut self, body: &Cumulative) {
+        let [read, write] = [body.read, body.write].map(|b| self.buffers[b as usize]);
+        for line in 0..body.outer * body.inner {
+            let first = line / body.inner * body.length * body.inner + line % body.inner;
+            let mut seen = Vec::new();
+            for step in 0..body.length {
+                let at = if body.reverse { body.length - 1 - step } else { step };
+                let element = (first + at * body.inner) as isize;
+                seen.push(self.memory.get(read, body.dtype, element));
+                self.memory.set(write, element, reduce(body.kind, &seen));
+            }
+        }
+    }
+
+    fn scatter(&mut self, body: &Scatter) {
+        let [indices, updates, write] =
+            [body.indices, body.updates, body.write].map(|b| self.buffers[b as usize]);
+        let mut sums: Vec<Vec<Literal>> = vec![Vec::new(); body.outer * body.extent * body.inner];
+        for (at, sum) in sums.iter_mut().enumerate() {
+            sum.push(self.memory.get(write, body.dtype, at as isize));
+        }
+        for at in 0..body.outer * body.count * body.inner {
+            let [o, j, i] =
+                [at / body.inner / body.count, at / body.inner % body.count, at % body.inner];
+            let index = self.memory.get(indices, DType::I32, j as isize).as_i64();
+            let index = index.clamp(0, body.extent as i64 - 1) as usize;
+            let value = self.memory.get(updates, body.dtype, at as isize);
+            sums[(o * body.extent + index) * body.inner + i].push(value);
+        }
+        for (at, sum) in sums.iter().enumerate() {
+            self.memory.set(write, at as isize, reduce(ReduceKind::Sum, sum));
         }
     }
 

@@ -1,5 +1,8 @@
 //! Random programs over every loop class.
 
+#[path = "random/control.rs"]
+mod control;
+
 use std::sync::Arc;
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::{DType, Func, FuncBuilder, Literal, Param, Params, Shape, Type, Value};
@@ -36,8 +39,8 @@ pub struct Generator {
     pub random: Random,
     builder: FuncBuilder,
     values: Vec<Value>,
-    /// Inside a called function, which calls no further one.
-    nested: bool,
+    /// How many functions it is inside of.
+    depth: u32,
     /// Extents above 1 are this many times as large.
     scale: usize,
 }
@@ -50,7 +53,7 @@ impl Generator {
             random: Random::new(seed),
             builder: FuncBuilder::new("f"),
             values: Vec::new(),
-            nested: false,
+            depth: 0,
             scale: 1,
         }
     }
@@ -151,7 +154,7 @@ impl Generator {
     }
 
     fn step(&mut self) {
-        let _ = match self.random.below(34) {
+        let _ = match self.random.below(42) {
             0..=4 => self.unary(),
             5..=10 => self.binary(),
             11 => self.select(),
@@ -172,6 +175,11 @@ impl Generator {
             30 => self.create(),
             31 => self.identity(),
             32 => self.call(),
+            33..=35 => self.scan(),
+            36 => self.repeat(),
+            37 => self.cond(),
+            38 => self.cumulative(),
+            39 => self.scatter_add(),
             _ => self.softmax(),
         };
     }
@@ -480,16 +488,9 @@ impl Generator {
     }
 
     fn call(&mut self) -> Option<Value> {
-        if self.nested {
-            return None;
-        }
-        let mut inner = Generator::scaled(self.random.next(), self.scale);
-        inner.nested = true;
         let inputs: Vec<Value> = (0..2).map(|_| self.value()).collect();
-        for &input in &inputs {
-            let value = inner.builder.param(self.ty(input));
-            inner.values.push(value);
-        }
+        let types: Vec<Type> = inputs.iter().map(|&input| self.ty(input)).collect();
+        let mut inner = self.inside(&types)?;
         for _ in 0..4 {
             inner.step();
         }

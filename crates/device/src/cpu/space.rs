@@ -2,6 +2,7 @@
 
 use crate::{DeviceRange, LaunchError};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, RwLock};
 
 /// The live regions of a CPU device, shared by its leaf (which adds and removes them) and its launches.
@@ -60,6 +61,36 @@ impl DevicePtr {
     pub(super) fn to_scalar(word: &u64) -> DevicePtr {
         let address = std::ptr::from_ref(word).expose_provenance();
         DevicePtr { address, bytes: size_of::<u64>() }
+    }
+
+    /// The memory of a loop's counter, which changes between the kernels that read it.
+    pub(super) fn to_counter(counter: &AtomicU64) -> DevicePtr {
+        let address = counter.as_ptr().expose_provenance();
+        DevicePtr { address, bytes: size_of::<u64>() }
+    }
+
+    /// `bytes` from `offset` on, where the range has as many.
+    pub(super) fn part(self, offset: u64, bytes: u64) -> Option<DevicePtr> {
+        let end = offset.checked_add(bytes)?;
+        (end <= self.bytes as u64)
+            .then_some(DevicePtr { address: self.address + offset as usize, bytes: bytes as usize })
+    }
+
+    /// The bool in the first byte, where there is one.
+    pub(super) fn read_bool(self) -> Option<bool> {
+        // SAFETY: the range is live device memory of at least one byte.
+        (self.bytes > 0).then(|| unsafe { self.as_ptr().read() != 0 })
+    }
+
+    /// Exchanges the bytes of two ranges of one length.
+    pub(super) fn swap_with(self, other: DevicePtr) -> Result<(), LaunchError> {
+        self.same_length(other.bytes)?;
+        if self.overlaps(other) {
+            return Err(LaunchError::Outside { address: other.address as u64, bytes: 0 });
+        }
+        // SAFETY: both ranges are live device memory of the same length, and they do not overlap.
+        unsafe { std::ptr::swap_nonoverlapping(self.as_ptr(), other.as_ptr(), self.bytes) };
+        Ok(())
     }
 
     /// The first byte.

@@ -6,3 +6,4 @@ mod random;
 mod smoke;
 mod support;
 mod threads;
+mod whole;

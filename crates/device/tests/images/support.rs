@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 use vramlab_device::cpu::{self, Isa, Options};
 use vramlab_device::{Device, DeviceRange, LaunchError};
-use vramlab_ir::kernel::{Access, Body, ColumnReduce, Dot, LoopInst, Per, RowLoop, Sink, Stage};
+use vramlab_ir::kernel::{
+    Access, Body, ColumnReduce, Cumulative, Dot, LoopInst, Per, RowLoop, Scatter, Sink, Stage,
+};
 use vramlab_ir::{DType, Inst, Kernel, Literal, ReduceKind, Reg, ScalarOp};
 use vramlab_memory::MIB;
 
@@ -17,6 +19,43 @@ pub fn execute(kernel: &Kernel, buffers: &mut Buffers) {
         Body::Rows(image) => execute_rows(image, buffers),
         Body::Columns(image) => execute_columns(image, buffers),
         Body::Dot(image) => execute_dot(image, buffers),
+        Body::Cumulative(image) => execute_cumulative(image, buffers),
+        Body::Scatter(image) => execute_scatter(image, buffers),
+        Body::Loop(_) | Body::Branch(_) => {
+            unreachable!("loops and branches are tested as whole programs, in the runtime")
+        }
+    }
+}
+
+/// A dense array of a kernel that works on whole arrays.
+fn dense(buffer: u32, dtype: DType) -> Access {
+    Access { buffer, dtype, offset: 0, strides: vec![1], starts: Vec::new() }
+}
+
+fn execute_cumulative(image: &Cumulative, buffers: &mut Buffers) {
+    let [read, write] = [image.read, image.write].map(|buffer| dense(buffer, image.dtype));
+    for line in 0..image.outer * image.inner {
+        let first = line / image.inner * image.length * image.inner + line % image.inner;
+        let mut seen = Vec::new();
+        for step in 0..image.length {
+            let at = if image.reverse { image.length - 1 - step } else { step };
+            let element = [first + at * image.inner];
+            seen.push(load(&read, &element, 0, buffers));
+            store(&write, &element, reduce(image.kind, image.dtype, &seen), buffers);
+        }
+    }
+}
+
+fn execute_scatter(image: &Scatter, buffers: &mut Buffers) {
+    let [updates, write] = [image.updates, image.write].map(|buffer| dense(buffer, image.dtype));
+    let indices = dense(image.indices, DType::I32);
+    for at in 0..image.outer * image.count * image.inner {
+        let line = at / image.inner;
+        let index = load(&indices, &[line % image.count], 0, buffers).as_i64();
+        let index = index.clamp(0, image.extent as i64 - 1) as usize;
+        let element = (line / image.count * image.extent + index) * image.inner + at % image.inner;
+        let values = [load(&write, &[element], 0, buffers), load(&updates, &[at], 0, buffers)];
+        store(&write, &[element], ScalarOp::Add.eval(image.dtype, &values), buffers);
     }
 }
 

@@ -8,8 +8,10 @@ mod access;
 mod chain;
 mod columns;
 mod contest;
+mod control;
 mod convert;
 mod copy;
+mod cumulative;
 mod decode;
 mod dot;
 mod emit;
@@ -24,6 +26,7 @@ mod reduce;
 #[cfg(target_arch = "x86_64")]
 mod registers;
 mod rows;
+mod scatter;
 mod step;
 mod vector;
 
@@ -53,6 +56,10 @@ enum Decoded {
     Rows(Box<rows::Rows>),
     Columns(Box<columns::Columns>),
     Dot(Box<dot::Dot>),
+    Cumulative(cumulative::Cumulative),
+    Scatter(scatter::Scatter),
+    Loop(Box<control::Loop>),
+    Branch(Box<control::Branch>),
 }
 
 /// What every body needs for a run.
@@ -70,6 +77,14 @@ impl Prepared {
                 Decoded::Columns(Box::new(columns::Columns::new(kernel, image, isa)?))
             }
             Body::Dot(image) => Decoded::Dot(Box::new(dot::Dot::new(kernel, image, isa)?)),
+            Body::Cumulative(image) => {
+                Decoded::Cumulative(cumulative::Cumulative::new(kernel, image)?)
+            }
+            Body::Scatter(image) => Decoded::Scatter(scatter::Scatter::new(kernel, image)?),
+            Body::Loop(image) => Decoded::Loop(Box::new(control::Loop::new(kernel, image, isa)?)),
+            Body::Branch(image) => {
+                Decoded::Branch(Box::new(control::Branch::new(kernel, image, isa)?))
+            }
         };
         Ok(Prepared { name: kernel.name.clone(), buffers: kernel.buffers.len(), body })
     }
@@ -89,6 +104,10 @@ impl Prepared {
             Decoded::Rows(rows) => rows.run(&ready, buffers),
             Decoded::Columns(columns) => columns.run(&ready, buffers),
             Decoded::Dot(dot) => dot.run(&ready, buffers),
+            Decoded::Cumulative(body) => body.run(&ready, buffers),
+            Decoded::Scatter(body) => body.run(&ready, buffers),
+            Decoded::Loop(body) => body.run(&ready, buffers),
+            Decoded::Branch(body) => body.run(&ready, buffers),
         }
     }
 
@@ -97,6 +116,9 @@ impl Prepared {
             Decoded::Rows(rows) => rows.code_bytes(),
             Decoded::Columns(columns) => columns.code_bytes(),
             Decoded::Dot(dot) => dot.code_bytes(),
+            Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
+            Decoded::Loop(body) => body.code_bytes(),
+            Decoded::Branch(body) => body.code_bytes(),
         };
         (bytes + size_of::<Prepared>()) as u64
     }
@@ -106,9 +128,40 @@ impl Prepared {
             Decoded::Rows(rows) => rows.scratch_bytes(),
             Decoded::Columns(columns) => columns.scratch_bytes(),
             Decoded::Dot(dot) => dot.scratch_bytes(),
+            Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
+            Decoded::Loop(body) => body.scratch_bytes(),
+            Decoded::Branch(body) => body.scratch_bytes(),
         };
         bytes as u64
     }
+}
+
+/// The buffer of a kernel over whole arrays, which holds `elements` of `size` bytes.
+fn whole(
+    kernel: &str,
+    buffers: &[DevicePtr],
+    buffer: u32,
+    elements: usize,
+    size: usize,
+) -> Result<DevicePtr, LaunchError> {
+    let malformed = |what: String| Err(LaunchError::Malformed { kernel: kernel.to_owned(), what });
+    let Some(&found) = buffers.get(buffer as usize) else {
+        return malformed(format!("an access names buffer {buffer}"));
+    };
+    let holds = found.bytes() / size;
+    if elements > holds {
+        return Err(LaunchError::OutOfBounds {
+            kernel: kernel.to_owned(),
+            buffer,
+            first: 0,
+            last: elements as i64 - 1,
+            elements: holds as u64,
+        });
+    }
+    if !found.as_ptr().addr().is_multiple_of(size) {
+        return malformed(format!("buffer {buffer} is not aligned to its elements"));
+    }
+    Ok(found)
 }
 
 fn check_ranks<'a>(
