@@ -1,13 +1,9 @@
 //! `vramlab why FILE…`: reads the files, hands their bytes to the session's reader, prints what it says.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::process::ExitCode;
-use vramlab_session::why::why_text;
-
-/// A log of this size is not what a failure left; the part around it is.
-const LARGEST: u64 = 256 << 20;
+use vramlab_session::why::{read, why_text};
 
 /// Explains each file; one that cannot be read is named on standard error, and the others go on.
 pub fn run(files: &[String], json: bool) -> ExitCode {
@@ -33,17 +29,4 @@ pub fn run(files: &[String], json: bool) -> ExitCode {
         }
     }
     code
-}
-
-fn read(file: &str) -> Result<Vec<u8>, String> {
-    let mut bytes = Vec::new();
-    let read = match file {
-        "-" => std::io::stdin().take(LARGEST + 1).read_to_end(&mut bytes),
-        path => File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_end(&mut bytes)),
-    };
-    read.map_err(|why| why.to_string())?;
-    match bytes.len() as u64 > LARGEST {
-        true => Err("more than 256 MiB; give the part around the failure".into()),
-        false => Ok(bytes),
-    }
 }

@@ -234,6 +234,15 @@ impl JitCore {
         self.compiled(arguments, false)?.explain()
     }
 
+    /// The program for arguments of these types. Nothing is compiled or kept.
+    ///
+    /// # Errors
+    /// A fault of the body.
+    pub fn program(&self, types: &[Type]) -> Result<Arc<vramlab_ir::Func>, Fault> {
+        let (finished, _) = trace::run(&self.name(), types, |arrays| (self.body)(arrays))?;
+        Ok(finished.func)
+    }
+
     /// For each argument: whether its buffer would be reused if it were moved in, or why not.
     ///
     /// # Errors

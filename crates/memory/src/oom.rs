@@ -210,6 +210,23 @@ impl Heap {
         Trace::from_ledger(self.ledger(), part)
     }
 
+    /// Whether requests of these sizes, held together, would pass in the pool as it is, by replay of what made it so.
+    /// `None` where that is not known: an older pool still holds blocks, or the ledger has dropped its beginning.
+    pub fn would_pass(&self, requests: &[u64]) -> Option<bool> {
+        if !self.older_pools().is_empty() || self.ledger().dropped() > 0 {
+            return None;
+        }
+        let mut trace = Trace::from_ledger(self.ledger(), Part::Now)?;
+        let names = (1u64 << 62)..;
+        let asked = names.zip(requests).filter(|(_, bytes)| **bytes > 0);
+        trace
+            .steps
+            .extend(asked.map(|(id, bytes)| crate::replay::Step::Alloc { id, bytes: *bytes }));
+        let figures = self.device();
+        let device = Device { capacity: figures.total, others: figures.others };
+        Some(replay::run(&trace, self.mode(), device).passes())
+    }
+
     /// What to say when somebody beside us, in this process or another, asked the driver for `asked` bytes and got none:
     /// what we hold and what of it lives, and the modes in which the same session would have left room.
     pub fn explain_guest(&self, asked: u64) -> GuestReport {

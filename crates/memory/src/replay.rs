@@ -29,6 +29,18 @@ pub enum Step {
     },
 }
 
+impl Step {
+    /// The name of its block.
+    pub fn id(&self) -> u64 {
+        match self {
+            Step::Alloc { id, .. } | Step::Free { id } => *id,
+        }
+    }
+}
+
+/// From here on names belong to requests that failed; no block has such a name.
+const FIRST_ATTEMPT: u64 = 1 << 63;
+
 /// Which part of a ledger to replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -36,6 +48,8 @@ pub enum Part {
     Kept,
     /// The last run of one cell, beginning with the blocks that were live when it began.
     Cell(u32),
+    /// What made the pool what it is: all since the last switch of mode. Requests that failed are not asked again.
+    Now,
 }
 
 /// Requests and returns in order.
@@ -63,6 +77,7 @@ impl Trace {
         let events: Vec<&Event> = ledger.events().collect();
         let (first, last) = match part {
             Part::Kept => (0, events.len()),
+            Part::Now => (after_last_switch(&events), events.len()),
             Part::Cell(cell) => span_of_cell(ledger, &events, cell)?,
         };
         let live = live_at(ledger.checkpoint(), &events[..first]);
@@ -72,12 +87,15 @@ impl Trace {
             steps: live.iter().map(|(id, bytes)| Step::Alloc { id: *id, bytes: *bytes }).collect(),
         };
         trace.extend(&events[first..last]);
+        if part == Part::Now {
+            trace.steps.retain(|step| step.id() < FIRST_ATTEMPT);
+        }
         Some(trace)
     }
 
     fn extend(&mut self, events: &[&Event]) {
         // Failed requests get names that no block has.
-        let mut next_attempt = 1 << 63;
+        let mut next_attempt = FIRST_ATTEMPT;
         let mut attempts = Vec::new();
         for event in events {
             match event.kind {
@@ -115,6 +133,11 @@ impl Trace {
         }
         peak
     }
+}
+
+fn after_last_switch(events: &[&Event]) -> usize {
+    let switch = |event: &&Event| event.kind == EventKind::ModeSwitch;
+    events.iter().rposition(switch).map_or(0, |at| at + 1)
 }
 
 fn span_of_cell(ledger: &Ledger, events: &[&Event], cell: u32) -> Option<(usize, usize)> {

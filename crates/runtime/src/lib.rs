@@ -24,6 +24,7 @@ mod figures;
 mod measure;
 mod oom;
 mod owners;
+mod plans;
 mod same_program;
 mod sharing;
 mod switch;
@@ -36,6 +37,7 @@ pub use figures::{
     SmiReport, TrimReport, Work,
 };
 pub use oom::{Reclaim, Rung};
+pub use plans::{MovedPlan, PlannedRun};
 pub use sharing::{GuestAnswer, GuestRow, check_device_name, death_text};
 pub use switch::{ModeOption, ModeRow, SwitchReport};
 pub use vramlab_device::shared::{Company, Death, Peer, usual_folders};

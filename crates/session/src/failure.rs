@@ -48,7 +48,7 @@ pub fn of_fault(fault: &Fault, context: &Context, running: &Running) -> CellErro
             let call = span.map(|span| source_of(source, span)).unwrap_or_default();
             let line = span.map_or(report.site.line, |span| span.line);
             let place = format!("cell {}, line {}", running.cell, line.max(1));
-            oom::render(&report, &fault.op, &call, &place)
+            oom::render(&report, running.jit_passes.as_deref(), &fault.op, &call, &place)
         }
         _ => with_place(fault, span, source, running.cell),
     };

@@ -4,13 +4,13 @@ use crate::report::{mib, mib_short};
 use vramlab_memory::OomReport;
 
 /// Heading and the lines under it.
-pub fn render(report: &OomReport, op: &str, call: &str, place: &str) -> String {
+pub fn render(report: &OomReport, jit: Option<&str>, op: &str, call: &str, place: &str) -> String {
     let what = if call.is_empty() { op } else { call };
     let mut out = format!("error[OOM]: {what} asked {}", mib(report.asked));
     if !place.is_empty() {
         out.push_str(&format!("      {place}"));
     }
-    for (label, text) in lines(report) {
+    for (label, text) in lines(report, jit) {
         for (index, row) in wrapped(&text).iter().enumerate() {
             let label = if index == 0 { label } else { "" };
             out.push_str(&format!("\n {label:<8} {row}"));
@@ -38,12 +38,13 @@ fn wrapped(text: &str) -> Vec<String> {
 
 const WIDEST: usize = 70;
 
-fn lines(report: &OomReport) -> Vec<(&'static str, String)> {
+fn lines(report: &OomReport, jit: Option<&str>) -> Vec<(&'static str, String)> {
     let mut lines = vec![("verdict", report.verdict_text()), ("ladder", ladder(report))];
     if !report.owners.is_empty() {
         lines.push(("owners", owners(report, SHOWN_OWNERS)));
     }
-    let passing = report.passing();
+    let mut passing = report.passing();
+    passing.extend(jit.map(String::from));
     lines.push((
         "passes",
         match passing.is_empty() {
@@ -52,9 +53,14 @@ fn lines(report: &OomReport) -> Vec<(&'static str, String)> {
         },
     ));
     if !report.advice.is_empty() {
-        lines.push(("in JAX", report.advice.clone()));
+        lines.push((program(report), report.advice.clone()));
     }
     lines
+}
+
+/// Whose line it is that is to be pasted.
+fn program(report: &OomReport) -> &'static str {
+    if report.advice.starts_with("PYTORCH") { "PyTorch" } else { "in JAX" }
 }
 
 const SHOWN_OWNERS: usize = 4;
@@ -97,7 +103,7 @@ pub fn owners(report: &OomReport, most: usize) -> String {
 }
 
 /// The long form, for `%why`: every region and every remedy with its figures.
-pub fn explain(report: &OomReport) -> String {
+pub fn explain(report: &OomReport, jit: Option<&str>) -> String {
     let sizes = |regions: &[u64]| {
         let text: Vec<String> = regions.iter().map(|bytes| mib_short(*bytes)).collect();
         if text.is_empty() { "none".into() } else { text.join(", ") }
@@ -131,8 +137,11 @@ pub fn explain(report: &OomReport) -> String {
             mib(remedy.pool)
         ));
     }
+    if let Some(jit) = jit {
+        out.push_str(&format!("\npasses  as {jit}"));
+    }
     if !report.advice.is_empty() {
-        out.push_str(&format!("\nin JAX  {}", report.advice));
+        out.push_str(&format!("\n{:<7} {}", program(report), report.advice));
     }
     out
 }

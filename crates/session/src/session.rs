@@ -14,7 +14,7 @@ use crate::measure::{self, Around};
 use crate::parts::{Magic, Part, PartKind, Parts, cut_word, only_items, split};
 use crate::rewrite::{Rewritten, out_name, out_number, rewrite};
 use crate::sink::Sink;
-use crate::{complete, drops, inspect, report, shell, value};
+use crate::{complete, drops, inspect, jit_trial, report, shell, value};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -78,6 +78,9 @@ const USUAL_COLUMNS: usize = 80;
 pub(crate) struct LastError {
     pub error: CellError,
     pub is_out_of_memory: bool,
+    pub jit_passes: Option<String>,
+    /// User code had begun to run.
+    pub ran: bool,
 }
 
 /// What is known of a cell while it runs.
@@ -91,6 +94,8 @@ pub(crate) struct Running {
     pub has_deeds: bool,
     /// What the table must say beside its figures.
     pub notes: Vec<String>,
+    /// What a compiled program would do where the cell ran out of memory.
+    pub jit_passes: Option<String>,
     /// Files that `%run` is in the middle of.
     pub files: Vec<std::path::PathBuf>,
 }
@@ -210,12 +215,23 @@ impl Session {
         let cell = self.running.cell;
         self.past.push(Past { cell, source: code.to_string(), status });
         if let Some(error) = &ended.error {
-            let is_out_of_memory = error.kind == ir::FaultKind::OutOfMemory.code();
-            self.last_error = Some(LastError { error: error.clone(), is_out_of_memory });
+            self.keep_error(error, ended.ran);
         }
         if ended.ran {
+            // A later cell that ran is the news.
+            if let Some(last) = self.last_error.as_mut().filter(|last| last.error.cell != cell) {
+                last.ran = false;
+            }
             self.last_report = memory.clone();
         }
+    }
+
+    /// For `%why`.
+    pub(crate) fn keep_error(&mut self, error: &CellError, ran: bool) {
+        let is_out_of_memory = error.kind == ir::FaultKind::OutOfMemory.code();
+        let jit_passes = self.running.jit_passes.take();
+        let error = error.clone();
+        self.last_error = Some(LastError { error, is_out_of_memory, jit_passes, ran });
     }
 
     /// A panic of ours costs the cell, not the session: what it had made is dropped on the way, and
@@ -444,7 +460,14 @@ impl Session {
         self.surroundings.take().into_iter().for_each(|event| sink.send(event));
         match outcome.error {
             None => Ok(outcome.value),
-            Some(fault) => Err(failure::of_fault(&fault, &self.context, &self.running)),
+            Some(fault) => {
+                if fault.kind == ir::FaultKind::OutOfMemory
+                    && let Some(span) = fault.span.filter(|_| fault.cell == self.running.cell)
+                {
+                    self.running.jit_passes = jit_trial::passing(self, failure::of_span(span));
+                }
+                Err(failure::of_fault(&fault, &self.context, &self.running))
+            }
         }
     }
 
@@ -569,7 +592,7 @@ impl Session {
         let mode = self.context.mode();
         let limit = vramlab_memory::stack::limit(&mode, self.context.capacity());
         let mut text = format!(
-            "vramlab {version} · {} ({}) · {mode}, limit {}\nCells are Rust. %help lists the commands, Ctrl-D leaves.",
+            "vramlab {version} · {} ({}) · {mode}, limit {}\nCells are Rust. %tour teaches, %help lists, Ctrl-D leaves.",
             self.context.device_name(),
             self.context.device_description(),
             report::mib_short(limit)

@@ -13,8 +13,10 @@ use vramlab_runtime::{CacheEntry, CacheSelection, Cleared, TrimReport};
 pub static COMMANDS: &[Command] = &[
     Command {
         name: "caches",
-        help: "The compile cache, entry by entry.",
+        arguments: "[why NAME]",
+        help: "The compile cache, entry by entry, or what made a function compile again.",
         example: "%caches",
+        complete: Completing::Clearable,
         action: caches,
         ..Command::BASE
     },
@@ -40,7 +42,15 @@ pub static COMMANDS: &[Command] = &[
 ];
 
 fn caches(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
-    super::nothing("caches", arguments)?;
+    let (word, name) = crate::parts::cut_word(arguments);
+    match word {
+        "" => {}
+        "why" => return caches_why(session, name, sink),
+        _ => {
+            let message = format!("%caches takes nothing, or why NAME, so no `{arguments}`");
+            return Err(Refusal::new(message));
+        }
+    }
     let entries = session.context.caches();
     let counts = session.context.compile_counts();
     let mut table = Table::new(&[
@@ -81,6 +91,61 @@ fn caches(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Eff
     ));
     sink.table(table);
     Ok(Effect::Told)
+}
+
+/// What changed from each entry of a function to the next one.
+fn caches_why(session: &Session, name: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
+    if name.is_empty() {
+        let help = known_functions(&function_names(session));
+        return Err(Refusal::new("why which function? write %caches why f").help(help));
+    }
+    let entries = entries_of(session, name)?;
+    sink.say(format!("{name}: {} entries", entries.len()));
+    sink.say(format!("1  {}   compiled first", entries[0].signature));
+    let mut numbers = false;
+    for (index, entry) in entries.iter().enumerate().skip(1).take(MOST_ENTRIES) {
+        let (from, differences) = nearest_entry(session, &entries[..index], entry);
+        numbers |= differences.iter().any(|line| line.starts_with("a captured number"));
+        let from = if from + 1 == index { String::new() } else { format!("from {}: ", from + 1) };
+        sink.say(format!("{}  {}   {from}{}", index + 1, entry.signature, differences.join("; ")));
+    }
+    if entries.len() > MOST_ENTRIES + 1 {
+        sink.say(format!("{} more entries", entries.len() - MOST_ENTRIES - 1));
+    }
+    if numbers {
+        sink.say(
+            "a number that changes often is an argument: full((), 0.1) is an array of one element",
+        );
+    }
+    Ok(Effect::Told)
+}
+
+/// The earlier entry with the fewest differences, the latest of equals, and the differences.
+fn nearest_entry(
+    session: &Session,
+    earlier: &[CacheEntry],
+    entry: &CacheEntry,
+) -> (usize, Vec<String>) {
+    let of = |(index, other): (usize, &CacheEntry)| {
+        let found = session.context.cache_differences(other.executable, entry.executable);
+        (index, found.unwrap_or_default())
+    };
+    let all = earlier.iter().enumerate().rev().map(of);
+    all.min_by_key(|(_, differences)| differences.len()).unwrap_or_default()
+}
+
+/// The entries of a function in the order of their making; at least one.
+fn entries_of(session: &Session, name: &str) -> Result<Vec<CacheEntry>, Refusal> {
+    let mut found = session.context.caches();
+    found.retain(|entry| entry.names.iter().any(|known| known == name));
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let names = function_names(session);
+    let near = nearest(name, names.iter().map(String::as_str))
+        .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    Err(Refusal::new(format!("`{name}` was never compiled{near}"))
+        .help(format!("call it first; {}", known_functions(&names))))
 }
 
 const MOST_ENTRIES: usize = 60;
@@ -264,22 +329,15 @@ fn explain(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
     if name.is_empty() {
         return Err(Refusal::new("explain what? write %explain f").help(known_functions(&names)));
     }
-    let found: Vec<CacheEntry> = session
-        .context
-        .caches()
-        .into_iter()
-        .filter(|entry| entry.names.iter().any(|known| known == name))
-        .collect();
-    let Some(entry) = found.iter().max_by_key(|entry| entry.last_use_ns) else {
-        let near = nearest(name, names.iter().map(String::as_str))
-            .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        return Err(Refusal::new(format!("`{name}` was never compiled{near}"))
-            .help(format!("call it first; {}", known_functions(&names))));
-    };
+    let found = entries_of(session, name)?;
+    let entry = found.iter().max_by_key(|entry| entry.last_use_ns).expect("there is one");
     let Some(explanation) = session.context.explain(entry.executable) else {
         return Err(Refusal::new(format!("`{name}` has left the compile cache; call it again")));
     };
     sink.say(summary(name, &explanation, entry));
+    if let Some(line) = moved_instead(session, name, entry, &explanation) {
+        sink.say(line);
+    }
     stages(&explanation, stage, sink)?;
     if found.len() > 1 {
         sink.say(format!(
@@ -289,6 +347,82 @@ fn explain(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
         ));
     }
     Ok(Effect::Told)
+}
+
+/// `move x instead, f.call((x,)): peak 64.0, because the result takes x's buffer`, where a call with its arguments moved
+/// in peaks lower.
+fn moved_instead(
+    session: &Session,
+    name: &str,
+    entry: &CacheEntry,
+    now: &Explanation,
+) -> Option<String> {
+    let function = session.variables().into_iter().find(|variable| variable.name == name)?;
+    let arity =
+        function.ty.strip_prefix("Jit<")?.split(',').next()?.trim().parse::<usize>().ok()?;
+    let plan = session.context.if_moved(entry.executable, arity)?;
+    let moved: Vec<&vramlab_array::ir::kernel::Donation> = plan.used.iter().collect();
+    let new = moved.iter().any(|donation| !entry.donated.contains(&donation.argument));
+    if !new || plan.peak_bytes >= now.analysis.peak_memory_in_bytes {
+        return None;
+    }
+    let names = parameters(session, name, arity);
+    let is_moved = |index: usize| moved.iter().any(|donation| donation.argument as usize == index);
+    let call = |(index, name): (usize, &String)| match is_moved(index) {
+        true => name.clone(),
+        false => format!("&{name}"),
+    };
+    let arguments: Vec<String> = names.iter().enumerate().map(call).collect();
+    let comma = if arity == 1 { "," } else { "" };
+    let reasons: Vec<String> = moved
+        .iter()
+        .map(|donation| {
+            let name = &names[donation.argument as usize];
+            let taker = donation.reason.strip_prefix("aliases ").unwrap_or("a temporary");
+            let taker = if taker == "result 0" { "the result" } else { taker };
+            format!("{taker} takes {name}'s buffer")
+        })
+        .collect();
+    let moved: Vec<&str> =
+        moved.iter().map(|donation| names[donation.argument as usize].as_str()).collect();
+    Some(format!(
+        "move {} instead, {name}.call(({}{comma})): peak {}, because {}",
+        moved.join(", "),
+        arguments.join(", "),
+        mib(plan.peak_bytes),
+        reasons.join(", ")
+    ))
+}
+
+/// The names of a jitted function's parameters, from the pattern in the cell that wrote it, else `a0`, `a1`, …
+fn parameters(session: &Session, name: &str, arity: usize) -> Vec<String> {
+    let written = |source: &str| {
+        let (_, rest) = source.split_once(&format!("let {name} "))?;
+        let (_, rest) = rest.split_once("jit(")?;
+        let head = match rest.find('[') {
+            Some(at) if rest[..at].contains('|') && !rest[..at].contains(')') => &rest[at + 1..],
+            _ => {
+                let item: String =
+                    rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                let (_, _, source) =
+                    session.interpreter.functions().into_iter().find(|(n, ..)| *n == item)?;
+                return names_in(source.split_once("([")?.1, arity);
+            }
+        };
+        names_in(head, arity)
+    };
+    let found = session.past.iter().rev().find_map(|past| written(&past.source));
+    let found = found.or_else(|| written(&session.running.source));
+    found.unwrap_or_else(|| (0..arity).map(|index| format!("a{index}")).collect())
+}
+
+/// `x, w]| …` → x, w, when these are as many as the function takes.
+fn names_in(text: &str, arity: usize) -> Option<Vec<String>> {
+    let list = text.split_once(']')?.0;
+    let names: Vec<String> = list.split(',').map(|name| name.trim().to_string()).collect();
+    let plain =
+        |name: &String| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (names.len() == arity && names.iter().all(plain)).then_some(names)
 }
 
 fn known_functions(names: &[String]) -> String {

@@ -41,7 +41,8 @@ fn read(path: &str) -> Result<String, Refusal> {
     if path.is_empty() {
         return Err(Refusal::new("which file?"));
     }
-    let bytes = std::fs::read(path).map_err(|error| Refusal::new(format!("{path}: {error}")))?;
+    let bytes =
+        crate::why::read_file(path).map_err(|why| Refusal::new(format!("{path}: {why}")))?;
     String::from_utf8(bytes).map_err(|_| Refusal::new(format!("{path}: not a text file (UTF-8)")))
 }
 

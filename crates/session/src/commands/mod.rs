@@ -12,7 +12,9 @@ mod names;
 mod seeing;
 mod sharing;
 mod timing;
+mod tour;
 mod whatif;
+mod why;
 
 use crate::config::unknown;
 use crate::session::{Failed, Session};
@@ -150,6 +152,7 @@ pub static COMMANDS: &[&[Command]] = &[
     memory::COMMANDS,
     seeing::COMMANDS,
     sharing::COMMANDS,
+    why::COMMANDS,
     caching::COMMANDS,
     whatif::COMMANDS,
     timing::COMMANDS,
@@ -158,6 +161,7 @@ pub static COMMANDS: &[&[Command]] = &[
     files::COMMANDS,
     export::COMMANDS,
     environment::COMMANDS,
+    tour::COMMANDS,
     general::COMMANDS,
 ];
 

@@ -1,9 +1,8 @@
-//! Looking at the device: `%smi`, `%device`, `%why`, `%expect`.
+//! Looking at the device: `%smi`, `%device`, `%expect`.
 
 use super::{Command, Completing, Effect, Refusal, nothing};
 use crate::event::Content;
 use crate::expect;
-use crate::oom;
 use crate::report::{mib, mib_short, percent};
 use crate::session::Session;
 use crate::sink::Sink;
@@ -22,13 +21,6 @@ pub static COMMANDS: &[Command] = &[
         help: "The device: its size, what computes, whether it carries data.",
         example: "%device",
         action: device,
-        ..Command::BASE
-    },
-    Command {
-        name: "why",
-        help: "Explains the last failure, or why the last cell's memory is what it is.",
-        example: "%why",
-        action: why,
         ..Command::BASE
     },
     Command {
@@ -153,59 +145,6 @@ fn device(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Eff
         sink.say(remark);
     }
     Ok(Effect::Told)
-}
-
-fn why(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {
-    nothing("why", arguments)?;
-    let failed_last = session.past.last().is_some_and(|past| past.status != crate::Status::Ok);
-    match (&session.last_error, session.context.last_oom()) {
-        (Some(last), Some(report)) if last.is_out_of_memory => {
-            sink.say(format!("cell {}: {}", last.error.cell, last.error.message));
-            sink.say(oom::explain(&report));
-        }
-        (Some(last), _) if failed_last => {
-            sink.say(format!("cell {} failed:", last.error.cell));
-            sink.say(&last.error.rendered);
-        }
-        _ => why_memory(session, sink),
-    }
-    Ok(Effect::Told)
-}
-
-/// What the last cell that ran did to the device, in sentences.
-fn why_memory(session: &Session, sink: &mut Sink) {
-    let report = &session.last_report;
-    if report.cell == 0 {
-        sink.say("no cell has run yet");
-        return;
-    }
-    sink.say(format!(
-        "cell {}: {} allocations, {} frees; the arrays went from {} to {}, with a peak of {}",
-        report.cell,
-        report.num_allocs_cell,
-        report.num_frees_cell,
-        mib((report.requested_bytes as i64 - report.delta_bytes).max(0) as u64),
-        mib(report.requested_bytes),
-        mib(report.peak_requested_bytes_cell)
-    ));
-    let extra = report.peak_requested_bytes_cell.saturating_sub(report.requested_bytes);
-    if extra > 0 {
-        sink.say(format!("the peak holds {} of temporaries that are gone again", mib(extra)));
-    }
-    if report.slack_bytes() > 0 {
-        sink.say(format!(
-            "in use is {} above the arrays: the allocator hands out whole chunks ({})",
-            mib(report.slack_bytes()),
-            report.mode
-        ));
-    }
-    let free = report.pool_bytes.saturating_sub(report.bytes_in_use);
-    if free > 0 {
-        sink.say(format!("the pool keeps {} free: reserved, and nobody else's", mib(free)));
-    }
-    if let Some((owner, bytes)) = report.variables.first() {
-        sink.say(format!("the largest owner is {owner} with {}", mib(*bytes)));
-    }
 }
 
 fn expect_(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Effect, Refusal> {

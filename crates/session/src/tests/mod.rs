@@ -2,6 +2,7 @@
 
 mod cases;
 mod compare;
+mod explanations;
 mod export;
 mod pictures;
 mod sharing;

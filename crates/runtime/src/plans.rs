@@ -1,0 +1,125 @@
+//! Plans that nobody runs: what a program would take with its arguments moved in, or in place of what failed; and how the
+//! entries of one function differ. Compiling is pure, so the cache and the ledger hear nothing of it.
+
+use crate::cache::Entry;
+use crate::context::Context;
+use std::sync::Arc;
+use vramlab_ir::kernel::Donation;
+use vramlab_ir::{ExecutableId, Fault, Func, Param};
+
+/// A plan, and whether there would be room for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlannedRun {
+    /// Requested bytes at the peak, arguments included.
+    pub peak_bytes: u64,
+    /// Beside the arguments: results and temporaries.
+    pub beside_bytes: u64,
+    /// Whether the pool as it is would give them, by replay; `None`: not known.
+    pub passes: Option<bool>,
+}
+
+/// A plan with arguments moved in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovedPlan {
+    /// Requested bytes at the peak, arguments included.
+    pub peak_bytes: u64,
+    /// Those of the offered arguments whose buffers are used again, and by what.
+    pub used: Vec<Donation>,
+}
+
+impl Context {
+    /// The executable's program with its first `own` arguments moved in; those behind are constants that it captured.
+    /// `None` if it has left the cache.
+    pub fn if_moved(&self, executable: ExecutableId, own: usize) -> Option<MovedPlan> {
+        let func = Arc::clone(&self.lock().cache.get(executable)?.compiled.program.func);
+        let donate: Vec<bool> = (0..func.params.len()).map(|index| index < own).collect();
+        let program = self.backend.explain(&func, &donate).ok()?;
+        let used = program.donations.into_iter().filter(|donation| donation.used).collect();
+        Some(MovedPlan { peak_bytes: program.peak_bytes, used })
+    }
+
+    /// What a program would take, and whether it would pass now.
+    ///
+    /// # Errors
+    /// The compiler's fault.
+    pub fn plan(&self, func: &Arc<Func>) -> Result<PlannedRun, Fault> {
+        let program = self.backend.explain(func, &vec![false; func.params.len()])?;
+        let mut requests = program.fresh_bytes.clone();
+        requests.push(program.temp_bytes);
+        Ok(PlannedRun {
+            peak_bytes: program.peak_bytes,
+            beside_bytes: requests.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)),
+            passes: self.with_heap(|heap| heap.would_pass(&requests)),
+        })
+    }
+
+    /// How the later of two entries differs from the earlier, a line each; `None` if one of them has left the cache.
+    pub fn cache_differences(
+        &self,
+        earlier: ExecutableId,
+        later: ExecutableId,
+    ) -> Option<Vec<String>> {
+        let state = self.lock();
+        Some(differences(state.cache.get(earlier)?, state.cache.get(later)?))
+    }
+}
+
+fn differences(a: &Entry, b: &Entry) -> Vec<String> {
+    let mut found = Vec::new();
+    let (x, y) = (&a.compiled.params, &b.compiled.params);
+    if x.len() != y.len() {
+        found.push(format!("{} arguments → {}", x.len(), y.len()));
+    }
+    for (index, (x, y)) in x.iter().zip(y).enumerate() {
+        if x.dtype != y.dtype {
+            found.push(format!("dtype of argument {index}: {x} → {y}"));
+        } else if x != y {
+            found.push(format!("shape of argument {index}: {x} → {y}"));
+        }
+    }
+    let same_arguments = found.is_empty();
+    let (x, y) = (&a.compiled.program.func, &b.compiled.program.func);
+    programs(x, y, same_arguments, &mut found);
+    let moved = |entry: &Entry| {
+        let moved = entry.donate.iter().enumerate().filter(|(_, moved)| **moved);
+        let list: Vec<String> = moved.map(|(index, _)| index.to_string()).collect();
+        if list.is_empty() { "none".to_string() } else { list.join(", ") }
+    };
+    let donated = |entry: &Entry| entry.donate.iter().any(|moved| *moved);
+    if a.donate != b.donate && (donated(a) || donated(b)) {
+        found.push(format!("arguments moved in: {} → {}", moved(a), moved(b)));
+    }
+    if found.is_empty() {
+        found.push("the program is the same, with its values in another order".to_string());
+    }
+    found
+}
+
+/// Numbers and other parameters that changed between programs of one form; else that the form changed.
+fn programs(a: &Func, b: &Func, same_arguments: bool, found: &mut Vec<String>) {
+    let form = |func: &Func| func.eqns.iter().map(|eqn| eqn.op.name()).collect::<Vec<_>>();
+    if form(a) != form(b) {
+        let at = form(a).iter().zip(form(b)).position(|(x, y)| *x != y);
+        let place = match at.map(|at| (&a.eqns[at], &b.eqns[at])) {
+            Some((x, y)) => format!(", first {} → {}", x.op.name(), y.op.name()),
+            None => String::new(),
+        };
+        return found.push(format!("the program: {} ops → {}{place}", a.eqns.len(), b.eqns.len()));
+    }
+    for (x, y) in a.eqns.iter().zip(&b.eqns) {
+        for ((name, x_value), (_, y_value)) in x.params.iter().zip(y.params.iter()) {
+            match (x_value, y_value) {
+                (Param::Func(x), Param::Func(y)) => programs(x, y, same_arguments, found),
+                (x, y) if x == y => {}
+                (Param::Literal(x), Param::Literal(y)) => {
+                    found.push(format!("a captured number: {x} → {y}"));
+                }
+                // Shapes within follow from those of the arguments.
+                (Param::Shape(_) | Param::Ints(_), _) if !same_arguments => {}
+                (before, after) => {
+                    found.push(format!("{name} of {}: {before} → {after}", x.op.name()));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Would the statement that ran out of memory have passed as one compiled program? It is traced and planned, and the plan's
+//! requests are replayed in the pool as it is; nothing of it runs, and no cache keeps it.
+
+use crate::event::TextSpan;
+use crate::report::mib;
+use crate::scan::{Kind, Token, scan};
+use crate::session::Session;
+use std::sync::Arc;
+use vramlab_array::ir::{Fault, Type};
+use vramlab_array::surface::Dyn;
+use vramlab_array::{DynJit, JitCore};
+use vramlab_cells::Host;
+use vramlab_runtime::PlannedRun;
+
+/// What the explanation says of it: `jit (planned peak 128.0, 64.0 beside its arguments)`, where it would pass.
+pub(crate) fn passing(session: &mut Session, span: TextSpan) -> Option<String> {
+    let plan = planned(session, span)?;
+    let says = format!(
+        "jit (planned peak {}, {} beside its arguments)",
+        mib(plan.peak_bytes),
+        mib(plan.beside_bytes)
+    );
+    (plan.passes == Some(true)).then_some(says)
+}
+
+fn planned(session: &mut Session, span: TextSpan) -> Option<PlannedRun> {
+    let source = session.running.source.clone();
+    let expression = statement_at(&source, span).and_then(value_of)?;
+    let names = arrays_in(session, expression);
+    let core = jitted(session, expression, &names)?;
+    let types: Option<Vec<Type>> = names.iter().map(|name| type_of(session, name)).collect();
+    let func = core.program(&types?).ok()?;
+    // A program of one op is what ran.
+    (func.eqns.len() > 1).then(|| session.context.plan(&func).ok())?
+}
+
+/// The expression as a jitted function of the arrays that it names. Each is an array of its own within, so that what was
+/// moved, borrowed or called as a method still is.
+fn jitted(session: &mut Session, expression: &str, names: &[String]) -> Option<Arc<JitCore>> {
+    let list = names.join(", ");
+    let own: String = names.iter().map(|name| format!("let {name} = {name}.clone(); ")).collect();
+    let text = format!("jit(move |[{list}]: [&Array; {}]| {{ {own}{expression} }})", names.len());
+    let (prepared, _) = session.prepare(&text, 1).ok()?;
+    let value = session.interpreter.run(prepared, &mut Silent).value?.value;
+    let Dyn::Function(function) = value else { return None };
+    function.as_any().downcast_ref::<DynJit>().map(|jit| Arc::clone(jit.core()))
+}
+
+/// Nothing that a trial says is heard.
+struct Silent;
+
+impl Host for Silent {
+    fn stdout(&mut self, _: &str) {}
+
+    fn stderr(&mut self, _: &str) {}
+
+    fn display(&mut self, _: &Dyn) {}
+
+    fn input(&mut self, _: &str) -> Result<String, Fault> {
+        Err(Fault::new(vramlab_array::ir::FaultKind::Argument, "input", "nobody answers a trial"))
+    }
+
+    fn interrupted(&self) -> bool {
+        false
+    }
+
+    fn bound(&mut self, _: &str, _: &Dyn) {}
+}
+
+fn type_of(session: &Session, name: &str) -> Option<Type> {
+    match session.interpreter.value(name)? {
+        Dyn::Array(array) | Dyn::Borrowed(array) => Some(array.ty().clone()),
+        _ => None,
+    }
+}
+
+/// The session's live arrays that the expression names, in its order.
+fn arrays_in(session: &Session, expression: &str) -> Vec<String> {
+    let variables = session.interpreter.variables();
+    let is_array = |name: &str| {
+        variables.iter().any(|v| v.name == name && v.ty == "Array" && v.moved.is_none())
+    };
+    let mut names: Vec<String> = Vec::new();
+    for token in scan(expression).iter().filter(|token| token.kind == Kind::Word) {
+        let word = token.text(expression);
+        if is_array(word) && !names.iter().any(|name| name == word) {
+            names.push(word.to_string());
+        }
+    }
+    names
+}
+
+/// The statement of the cell's top level around a place, without its semicolon. What lies in a loop or a function is no
+/// statement of its own.
+fn statement_at(source: &str, span: TextSpan) -> Option<&str> {
+    let at = offset(source, span.line, span.column)?;
+    let tokens: Vec<Token> =
+        scan(source).into_iter().filter(|token| token.kind != Kind::Comment).collect();
+    let (mut depth, mut start) = (0i32, None);
+    let mut block = false;
+    for token in &tokens {
+        let mark = if token.kind == Kind::Mark { token.text(source) } else { "" };
+        let opening = start.is_none();
+        let begin = *start.get_or_insert(token.range.start);
+        if opening {
+            let word = token.text(source);
+            block = ["for", "while", "loop", "if", "fn", "match", "struct", "impl"].contains(&word);
+        }
+        depth +=
+            i32::from(matches!(mark, "(" | "[" | "{")) - i32::from(matches!(mark, ")" | "]" | "}"));
+        let ends = depth == 0 && (mark == ";" || block && mark == "}");
+        if ends {
+            if (begin..token.range.end).contains(&at) {
+                return (!block).then(|| &source[begin..token.range.start]);
+            }
+            start = None;
+        }
+    }
+    let begin = start?;
+    (begin <= at && !block).then(|| &source[begin..])
+}
+
+fn offset(source: &str, line: u32, column: u32) -> Option<usize> {
+    let (line, column) = (line.checked_sub(1)? as usize, column.checked_sub(1)? as usize);
+    let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();
+    let text = source[before..].split('\n').next()?;
+    Some(before + text.char_indices().nth(column).map_or(text.len(), |(at, _)| at))
+}
+
+/// What is computed: behind the `=` of a `let` or of an assignment, or all of it.
+fn value_of(statement: &str) -> Option<&str> {
+    let tokens = scan(statement);
+    let mut depth = 0i32;
+    for (index, token) in tokens.iter().enumerate().filter(|(_, token)| token.kind == Kind::Mark) {
+        let mark = token.text(statement);
+        depth +=
+            i32::from(matches!(mark, "(" | "[" | "{")) - i32::from(matches!(mark, ")" | "]" | "}"));
+        let touches = |other: Option<&Token>, marks: &[&str], ahead: bool| {
+            other.is_some_and(|other| {
+                let close = match ahead {
+                    true => other.range.start == token.range.end,
+                    false => other.range.end == token.range.start,
+                };
+                close && marks.contains(&other.text(statement))
+            })
+        };
+        let before = index.checked_sub(1).and_then(|before| tokens.get(before));
+        let compound =
+            touches(before, &["=", "<", ">", "!", "+", "-", "*", "/", "%", "&", "|", "^"], false)
+                || touches(tokens.get(index + 1), &["=", ">"], true);
+        if mark == "=" && depth == 0 && !compound {
+            return Some(statement[token.range.end..].trim());
+        }
+    }
+    let first = tokens.first()?.text(statement);
+    (!["let", "return", "break", "use", "const", "static"].contains(&first))
+        .then(|| statement.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(source: &str, needle: &str) -> Option<String> {
+        let before = &source[..source.find(needle).expect("the needle")];
+        let line = before.matches('\n').count() as u32 + 1;
+        let column = before.rsplit('\n').next().unwrap_or("").chars().count() as u32 + 1;
+        let span = TextSpan { line, column, end_line: line, end_column: column };
+        statement_at(source, span).and_then(value_of).map(String::from)
+    }
+
+    #[test]
+    fn the_statement_around_a_place() {
+        let source = "let a = b;\nfor n in 0..3 { zeros([n]); }\nlet y = tanh(exp(&x)) + 1.0; let z = 2;\ny == exp(x)";
+        assert_eq!(at(source, "exp(&x)").as_deref(), Some("tanh(exp(&x)) + 1.0"));
+        assert_eq!(at(source, "zeros"), None);
+        assert_eq!(at(source, "exp(x)").as_deref(), Some("y == exp(x)"));
+        assert_eq!(
+            at("y = f(|a| { let b = a; b });", "f(").as_deref(),
+            Some("f(|a| { let b = a; b })")
+        );
+        assert_eq!(at("y += exp(x);", "exp").as_deref(), Some("y += exp(x)"));
+        assert_eq!(at("let q;", "q"), None);
+    }
+}
