@@ -519,8 +519,13 @@ fn driver_says(error: &AllocError) -> Option<String> {
 /// Holders that a verdict names before it counts the rest.
 const NAMED_HOLDERS: usize = 4;
 
+/// In MiB; what would round to nothing has its unit.
 fn mib(bytes: u64) -> String {
-    format!("{:.1}", bytes as f64 / MIB as f64)
+    match bytes {
+        1..=1023 => format!("{bytes} B"),
+        1024..=52428 => format!("{:.1} K", bytes as f64 / 1024.0),
+        _ => format!("{:.1}", bytes as f64 / MIB as f64),
+    }
 }
 
 fn whole_mib(bytes: u64) -> String {

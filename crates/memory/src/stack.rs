@@ -57,6 +57,16 @@ pub fn limit(mode: &ModeSpec, total: u64) -> u64 {
     }
 }
 
+/// The least that a mode takes from the driver at once, in bytes: under a smaller limit it could never answer.
+pub fn least(mode: &ModeSpec) -> u64 {
+    match mode.mode() {
+        ModeName::Preallocate | ModeName::Ondemand => crate::UNIT,
+        ModeName::Platform => 1,
+        // A granule that is larger than the limit is made smaller, down to what devices map.
+        ModeName::CudaAsync | ModeName::Caching | ModeName::Vmm => 2 * crate::MIB,
+    }
+}
+
 /// The stack in one line, top first: `name → name → device`.
 pub fn describe(top: &dyn MemoryResource, device: &str) -> String {
     let mut parts = vec![top.describe()];

@@ -35,7 +35,8 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
         return whole.checked_mul(scale).ok_or_else(|| format!("`{text}` is more than 2^64 bytes"));
     }
     match number.parse::<f64>() {
-        Ok(value) if value * scale as f64 <= u64::MAX as f64 => Ok((value * scale as f64) as u64),
+        // The nearest f64 to u64::MAX is 2^64.
+        Ok(value) if value * (scale as f64) < u64::MAX as f64 => Ok((value * scale as f64) as u64),
         Ok(_) => Err(format!("`{text}` is more than 2^64 bytes")),
         Err(_) => Err(format!("`{text}` is not a size: write 512MiB, 1.5GiB or a number of bytes")),
     }
@@ -88,7 +89,17 @@ mod tests {
         ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
-        for wrong in ["", "MiB", "12 parsecs", "-1", "1e400", "99999999999GiB", "NaN", "1.2.3G"] {
+        for wrong in [
+            "",
+            "MiB",
+            "12 parsecs",
+            "-1",
+            "1e400",
+            "99999999999GiB",
+            "NaN",
+            "1.2.3G",
+            "18446744073709551616",
+        ] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }
         assert_eq!(format_bytes(400 * MIB), "400.0 MiB");

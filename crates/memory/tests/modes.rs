@@ -265,8 +265,36 @@ fn options_of_caching_in_pytorch_syntax() {
 
 #[test]
 fn options_that_make_no_sense_are_refused_with_the_reason() {
+    for granule in ["0", "64KiB", "3MiB", "2GiB", "unlimited"] {
+        assert!(error(&format!("vmm granule={granule}")).contains("multiple of 2MiB"), "{granule}");
+    }
     assert!(error("caching max_split_size=19MiB").contains("at least 20MiB"));
     assert!(error("caching garbage_collection_threshold=0.8").contains("under a limit"));
     assert!(error("caching max_split_size=1GiB expandable_segments=on").contains("choose one"));
     assert!(error("caching fraction=0.5 garbage_collection_threshold=1").contains("below 1"));
+}
+
+#[test]
+fn a_limit_below_what_a_mode_takes_at_once_is_refused() {
+    let supports = |mode: &str, capacity: u64| {
+        let mut heap = Heap::new(Box::new(Fake::new(capacity)), ModeSpec::default());
+        heap.supports(&ModeSpec::parse(mode).expect("a mode")).map_err(|why| why.to_string())
+    };
+    let mib = 1 << 20;
+    for (mode, enough) in [
+        ("preallocate fraction=1", 256),
+        ("ondemand fraction=1", 256),
+        ("platform", 1),
+        ("cuda_async fraction=1", 2 * mib),
+        ("vmm fraction=1", 2 * mib),
+        ("vmm fraction=1 granule=64MiB", 2 * mib),
+        ("caching", 2 * mib),
+        ("caching expandable_segments=on", 2 * mib),
+    ] {
+        assert_eq!(supports(mode, enough), Ok(()), "{mode}");
+        if enough > 1 {
+            let why = supports(mode, enough - 1).expect_err("too little");
+            assert!(why.contains("larger capacity"), "{why}");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::ledger::{Event, EventKind, Ledger, OwnerId};
 use crate::modes::{ModeError, ModeSpec};
 use crate::resource::{AllocError, Cause, Chunk, MemoryResource, RegionFigures, Trimmed};
 use crate::stack;
-use crate::{Block, BlockId, Broken, Driver, DriverFigures, PoolId, Stats, Stream};
+use crate::{Block, BlockId, Broken, Driver, DriverFigures, PoolId, Stats, Stream, format_bytes};
 
 /// A request for a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +67,8 @@ pub struct Heap {
     next_pool: u32,
     warnings: Vec<Warning>,
     fail_in: u64,
+    /// Which pool answered before the last switch, and its mode.
+    before_switch: Option<(PoolId, ModeSpec)>,
     guests: Vec<Guest>,
     guests_made: u32,
 }
@@ -109,6 +111,7 @@ impl Heap {
             next_pool: 1,
             warnings: Vec::new(),
             fail_in: 0,
+            before_switch: None,
             guests: Vec::new(),
             guests_made: 0,
         }
@@ -125,12 +128,6 @@ impl Heap {
 
     /// As [`Heap::allocate`], but a failure is not yet called one: the caller has something left to free.
     pub fn attempt(&mut self, request: Request) -> Result<Block, AllocError> {
-        let fails = self.fail_in == 1;
-        self.fail_in = self.fail_in.saturating_sub(1);
-        if fails {
-            let stats = self.current.resource.stats();
-            return Err(self.error(request.bytes, &stats, Cause::Injected));
-        }
         let mut block = self.place(request)?;
         if !block.is_empty() {
             block = block.stamped(self.ledger.next_block(), self.current.id);
@@ -151,7 +148,14 @@ impl Heap {
         });
     }
 
+    /// Room in the pool that answers: of a new block, and of one that moves in a switch.
     fn place(&mut self, request: Request) -> Result<Block, AllocError> {
+        let fails = self.fail_in == 1;
+        self.fail_in = self.fail_in.saturating_sub(1);
+        if fails {
+            let stats = self.current.resource.stats();
+            return Err(self.error(request.bytes, &stats, Cause::Injected));
+        }
         let (guests, id) = (self.guest_bytes(), self.current.id);
         let mut tap = Tap::new(&mut *self.driver, &mut self.ledger, request.now_ns, id, guests);
         let result = self.current.resource.allocate(request.bytes, request.stream, &mut tap);
@@ -213,8 +217,19 @@ impl Heap {
         self.check_in_debug();
     }
 
-    /// Whether the device can do what a mode needs.
+    /// Whether the device can do what a mode needs, and is large enough for it.
     pub fn supports(&mut self, mode: &ModeSpec) -> Result<(), ModeError> {
+        let total = self.driver.figures().total;
+        let (limit, least) = (stack::limit(mode, total), stack::least(mode));
+        if limit < least {
+            let reason = format!(
+                "{mode} takes {} from the device at once, and may hold {} of these {}: a larger capacity, or another mode",
+                format_bytes(least),
+                format_bytes(limit),
+                format_bytes(total)
+            );
+            return Err(ModeError::Contradiction { reason });
+        }
         if mode.needs_virtual_memory() && self.driver.virtual_memory().is_none() {
             let device = self.driver.describe();
             let reason =
@@ -252,6 +267,7 @@ impl Heap {
         let pool = Pool { id: PoolId(self.next_pool), mode, resource };
         self.next_pool += 1;
         let before = std::mem::replace(&mut self.current, pool);
+        self.before_switch = Some((before.id, before.mode.clone()));
         self.older.push(before);
         let name = self.current.mode.to_string();
         self.ledger.switch(now_ns, &name, self.current.id);
@@ -280,7 +296,16 @@ impl Heap {
     /// The pool that answered before [`Heap::begin_switch`] answers again; for a switch whose copies were all undone.
     /// Says whether there was one.
     pub fn abort_switch(&mut self, now_ns: u64) -> bool {
-        let Some(before) = self.older.pop() else { return false };
+        let Some((id, mode)) = self.before_switch.take() else { return false };
+        // All blocks may live in still older pools; then the one that answered held nothing, and is closed already.
+        let before = match self.older.iter().position(|pool| pool.id == id) {
+            Some(at) => self.older.remove(at),
+            None => {
+                let resource = stack::build(&mode, self.driver.figures().total);
+                self.next_pool += 1;
+                Pool { id: PoolId(self.next_pool - 1), mode, resource }
+            }
+        };
         let failed = std::mem::replace(&mut self.current, before);
         self.older.push(failed);
         let name = self.current.mode.to_string();

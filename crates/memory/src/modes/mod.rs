@@ -169,10 +169,12 @@ impl ModeSpec {
         let refused = |reason: &str| Err(ModeError::Contradiction { reason: reason.to_string() });
         let granule = match self.value("granule") {
             Some(OptionValue::Bytes(granule)) => granule.unwrap_or(0),
-            _ => 64 * crate::KIB,
+            _ => 2 * crate::MIB,
         };
-        if granule == 0 || granule % (64 * crate::KIB) != 0 || granule > crate::GIB {
-            return refused("granule must be a multiple of 64KiB, at most 1GiB");
+        if granule == 0 || granule % (2 * crate::MIB) != 0 || granule > crate::GIB {
+            return refused(
+                "granule must be a multiple of 2MiB, which is what devices map at once, and at most 1GiB",
+            );
         }
         let max_split = match self.value("max_split_size") {
             Some(OptionValue::Bytes(max_split)) => max_split,

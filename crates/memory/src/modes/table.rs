@@ -97,7 +97,7 @@ pub static MODES: &[ModeEntry] = &[
             FRACTION,
             OptionEntry {
                 name: "granule",
-                doc: "What is mapped at once; a multiple of 64KiB.",
+                doc: "What is mapped at once; a multiple of 2MiB.",
                 default: "2MiB",
                 kind: OptionKind::Bytes,
             },

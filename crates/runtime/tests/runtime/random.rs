@@ -26,7 +26,7 @@ struct Held {
     values: Vec<f32>,
 }
 
-const MODES: [&str; 8] = [
+const MODES: [&str; 16] = [
     "preallocate",
     "ondemand",
     "ondemand gc=on",
@@ -35,6 +35,14 @@ const MODES: [&str; 8] = [
     "caching",
     "vmm",
     "cuda_async",
+    "preallocate fraction=0.9",
+    "cuda_async release_threshold=0",
+    "vmm granule=4MiB keep=0",
+    "vmm fraction=0.5 granule=2MiB",
+    "caching expandable_segments=on",
+    "caching fraction=0.5 garbage_collection_threshold=0.6",
+    "caching max_split_size=20MiB",
+    "caching roundup_power2_divisions=[1:2,>:4]",
 ];
 
 struct Game {
@@ -161,7 +169,8 @@ fn slack(lab: &Lab) -> u64 {
 }
 
 fn play(seed: u64, steps: usize, capacity: u64) {
-    let mode = MODES[seed as usize % MODES.len()];
+    // Modes that take 2 MiB at once are refused on less.
+    let mode = if capacity < 4 * MIB { "ondemand" } else { MODES[seed as usize % MODES.len()] };
     let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut game = Game { lab: cpu(capacity, mode), dice, held: Vec::new() };
     for _ in 0..steps {
@@ -187,6 +196,104 @@ fn random_sequences_keep_contents_and_figures() {
 fn random_sequences_near_the_limit() {
     for seed in 11..=16 {
         play(seed, 100, 600 * KIB);
+    }
+}
+
+/// How many steps the long game takes: the figure in `VRAMLAB_RANDOM_STEPS`, else few enough for every run of the tests.
+fn long_steps() -> usize {
+    let asked = std::env::var("VRAMLAB_RANDOM_STEPS").ok().and_then(|text| text.parse().ok());
+    asked.unwrap_or(20_000)
+}
+
+/// What the long game came across; each must have happened, or it proved little.
+#[derive(Default, Debug)]
+struct Tally {
+    switched: usize,
+    staged: usize,
+    refused: usize,
+    broken: usize,
+    out_of_memory: usize,
+}
+
+/// Switches and cells at random lose nothing: after every switch each array is compared with the model, after every other
+/// step one of them.
+#[test]
+fn switches_and_cells_at_random_lose_nothing() {
+    let mut tally = Tally::default();
+    let (steps, games) = (long_steps(), 20);
+    for seed in 0..games {
+        long_game(seed, steps / games as usize, &mut tally);
+    }
+    println!("{steps} steps: {tally:?}");
+    let all = [tally.switched, tally.staged, tally.refused, tally.broken, tally.out_of_memory];
+    assert!(all.iter().all(|count| *count > 0), "{tally:?}");
+}
+
+fn long_game(seed: u64, steps: usize, tally: &mut Tally) {
+    let capacity = [6 * MIB, 24 * MIB, 48 * MIB, 96 * MIB][seed as usize % 4];
+    let dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
+    let lab = cpu(capacity, MODES[seed as usize % MODES.len()]);
+    let mut game = Game { lab, dice, held: Vec::new() };
+    for step in 0..steps {
+        match game.dice.below(16) {
+            0..=4 if game.held.len() < 40 => {
+                let before = game.held.len();
+                game.upload();
+                tally.out_of_memory += usize::from(game.held.len() == before);
+            }
+            5..=6 if game.held.len() < 40 => game.add(),
+            7..=8 => game.moved(),
+            9 if game.held.len() < 40 => game.share(),
+            10..=11 => game.any_switch(tally),
+            12 => drop(game.lab.context.trim()),
+            _ => game.release(),
+        }
+        if let Some(at) = game.pick() {
+            game.lab.expect(game.held[at].id, &game.held[at].values);
+        }
+        if step % 50 == 0 {
+            game.lab.check();
+        }
+    }
+    for held in std::mem::take(&mut game.held) {
+        game.lab.expect(held.id, &held.values);
+        game.lab.drop(held.id);
+    }
+    assert_eq!(game.lab.context.memory().bytes_in_use, 0);
+    game.lab.check();
+}
+
+impl Game {
+    /// A switch to any mode under any policy, one in eight with an allocation that fails in its middle.
+    fn any_switch(&mut self, tally: &mut Tally) {
+        let mode = ModeSpec::parse(MODES[self.dice.below(MODES.len())]).expect("a mode");
+        let policy = Policy::ALL[self.dice.below(3)];
+        let before = self.lab.context.mode();
+        let breaks = self.dice.below(8) == 0;
+        if breaks {
+            self.lab.context.fail_nth_allocation(1 + self.dice.below(6) as u64);
+        }
+        let plan = self.lab.context.plan_switch(&mode, policy);
+        match self.lab.context.switch(&mode, policy) {
+            Ok(report) => {
+                assert_eq!(self.lab.context.mode(), mode);
+                tally.switched += usize::from(!report.unchanged);
+                tally.staged += usize::from(plan.staged_through_host());
+                let old_and_new = report.peak_pool <= self.lab.context.capacity();
+                assert!(old_and_new, "{} of the device held on the way", report.peak_pool);
+            }
+            Err(why) => {
+                let now = self.lab.context.mode();
+                // Where the old mode cannot place them anew either, each array has a region of its own.
+                assert!(now == before || breaks && now.to_string() == "platform", "{before} → {mode} {policy:?}, now {now}, breaks {breaks}: {why}");
+                tally.refused += usize::from(!plan.fits());
+                tally.broken += usize::from(breaks && plan.fits());
+            }
+        }
+        self.lab.context.fail_nth_allocation(0);
+        for held in &self.held {
+            self.lab.expect(held.id, &held.values);
+        }
     }
 }
 

@@ -5,6 +5,7 @@ mod compare;
 mod explanations;
 mod export;
 mod pictures;
+mod random;
 mod sharing;
 
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
