@@ -26,6 +26,7 @@ mod freelist;
 pub mod heap;
 pub mod ledger;
 pub mod modes;
+pub mod names;
 pub mod oom;
 mod platform;
 pub mod replay;

@@ -1,12 +1,12 @@
 //! One call to the driver for each block: nothing cached, no slack, every byte back at once.
 
+use crate::names::Named;
 use crate::resource::{AllocError, Cause, Chunk, ChunkState, RegionFigures, Trimmed};
 use crate::{Block, Broken, Driver, MemoryResource, Region, Stats, Stream, format_bytes};
-use std::collections::HashMap;
 
 /// The driver's own allocator, a region a block. Limited by the device alone.
 pub struct Platform {
-    live: HashMap<u64, Lent>,
+    live: Named<u64, Lent>,
     next_handle: u64,
     stats: Stats,
 }
@@ -20,7 +20,7 @@ impl Platform {
     /// A pool that is always exactly its live blocks, on a device of `capacity` bytes.
     pub fn new(capacity: u64) -> Platform {
         let stats = Stats { bytes_limit: capacity, ..Stats::default() };
-        Platform { live: HashMap::new(), next_handle: 0, stats }
+        Platform { live: Named::default(), next_handle: 0, stats }
     }
 
     fn by_address(&self) -> Vec<(&u64, &Lent)> {

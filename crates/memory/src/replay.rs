@@ -6,11 +6,11 @@
 use crate::heap::{Heap, Request};
 use crate::ledger::{Event, EventKind, Ledger, Live};
 use crate::modes::ModeSpec;
+use crate::names::Named;
 use crate::oom::{Verdict, verdict};
 use crate::resource::{AllocError, MemoryResource};
 use crate::{Block, BlockId, Driver, Fake, FakeOptions, MIB, Stream, stack};
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 
 /// One step of a trace. Names are the trace's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -317,34 +317,13 @@ impl Search {
     }
 }
 
-/// Multiplies: names of blocks are mostly counted up, so this spreads them well and costs one instruction.
-#[derive(Default)]
-struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-}
-
 /// A replay in progress.
 pub struct Replay {
     mode: ModeSpec,
     device: Device,
     driver: Fake,
     resource: Box<dyn MemoryResource>,
-    live: HashMap<u64, Block, BuildHasherDefault<NameHasher>>,
+    live: Named<u64, Block>,
     in_use: u64,
     peak: Peak,
     failure: Option<Failure>,
@@ -370,7 +349,7 @@ impl Replay {
             mode: mode.clone(),
             device,
             driver,
-            live: HashMap::default(),
+            live: Named::default(),
             in_use: 0,
             peak: Peak::default(),
             failure: None,

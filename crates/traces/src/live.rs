@@ -1,27 +1,7 @@
 //! What is out while a trace is read: the one fold that every reader and report shares.
 
 use crate::record::{Kind, Record};
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-
-/// Multiplies: names are addresses or numbers, which that spreads well.
-#[derive(Default)]
-pub struct NameHasher(u64);
-
-impl Hasher for NameHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        let mixed = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        self.0 = mixed ^ (mixed >> 32);
-    }
-}
+use vramlab_memory::names::Named;
 
 /// A block that is out.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +19,7 @@ pub struct Block {
 /// The blocks that are out, and what they sum up to.
 #[derive(Default)]
 pub struct Live {
-    blocks: HashMap<u64, Block, BuildHasherDefault<NameHasher>>,
+    blocks: Named<u64, Block>,
     /// Sums of what a file claims may pass 64 bits.
     requested: u128,
     /// Returns of blocks that were never handed out, or twice.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use vramlab_memory::names::Named;
 
 /// One line of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -18,25 +19,25 @@ pub struct Frame {
 #[derive(Debug)]
 pub struct Owners {
     texts: Vec<Box<str>>,
-    text_ids: HashMap<u64, u32>,
+    text_ids: Named<u64, u32>,
     frames: Vec<Frame>,
     frame_ids: HashMap<Frame, u32>,
     /// The frames of all stacks, one stack after the other, the innermost frame first.
     flat: Vec<u32>,
     ends: Vec<usize>,
-    stack_ids: HashMap<u64, u32>,
+    stack_ids: Named<u64, u32>,
 }
 
 impl Default for Owners {
     fn default() -> Owners {
         let mut owners = Owners {
             texts: Vec::new(),
-            text_ids: HashMap::new(),
+            text_ids: Named::default(),
             frames: Vec::new(),
             frame_ids: HashMap::new(),
             flat: Vec::new(),
             ends: Vec::new(),
-            stack_ids: HashMap::new(),
+            stack_ids: Named::default(),
         };
         owners.text("");
         owners.stack(&[]);

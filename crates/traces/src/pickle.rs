@@ -5,7 +5,6 @@
 //! a reader holds every event of a file of gigabytes.
 
 use crate::reading::{LineEnd, Reading};
-use std::collections::HashMap;
 use std::io;
 use vramlab_memory::trace::pickle::PickleError;
 
@@ -251,18 +250,27 @@ const PAGE: u32 = 1 << 16;
 /// The numbers of the kept values that are used again.
 #[derive(Default)]
 pub(crate) struct Fetched {
-    pages: HashMap<u32, Vec<u64>>,
+    /// By page; a page without a bit has no words.
+    pages: Vec<Vec<u64>>,
 }
 
 impl Fetched {
     fn insert(&mut self, number: u32) {
-        let page = self.pages.entry(number / PAGE).or_insert_with(|| vec![0; PAGE as usize / 64]);
+        let at = (number / PAGE) as usize;
+        if at >= self.pages.len() {
+            self.pages.resize(at + 1, Vec::new());
+        }
+        let page = &mut self.pages[at];
+        if page.is_empty() {
+            page.resize(PAGE as usize / 64, 0);
+        }
         page[(number % PAGE / 64) as usize] |= 1 << (number % 64);
     }
 
     pub(crate) fn contains(&self, number: u32) -> bool {
-        let page = self.pages.get(&(number / PAGE));
-        page.is_some_and(|page| page[(number % PAGE / 64) as usize] & (1 << (number % 64)) != 0)
+        let page = self.pages.get((number / PAGE) as usize);
+        let word = page.and_then(|page| page.get((number % PAGE / 64) as usize));
+        word.is_some_and(|word| word & (1 << (number % 64)) != 0)
     }
 }
 

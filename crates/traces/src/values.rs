@@ -10,8 +10,8 @@ use crate::pickle::{Fetched, Instructions, Op, Stop};
 use crate::reading::Reading;
 use crate::record::{Kind, Record};
 use crate::spool::SpoolWriter;
-use std::collections::HashMap;
 use std::ops::Range;
+use vramlab_memory::names::Named;
 use vramlab_memory::trace::pickle::PickleError;
 use vramlab_memory::trace::torch::{TorchBlock, TorchSegment};
 
@@ -138,16 +138,18 @@ pub(crate) struct Machine {
     nodes: Vec<Node>,
     vacant: Vec<u32>,
     /// Which nodes the pickle uses again, and under which number.
-    shared: HashMap<u32, u32>,
-    memo: HashMap<u32, Item>,
+    shared: Named<u32, u32>,
+    memo: Named<u32, Item>,
     kept: u32,
     keys: Vec<Option<Key>>,
-    streams: HashMap<u64, u32>,
+    streams: Named<u64, u32>,
     blocks: Vec<(TorchBlock, bool, u32)>,
     segments: Vec<(u64, TorchSegment, Vec<u32>)>,
     spool: SpoolWriter,
     owners: Owners,
     text_bytes: usize,
+    /// The stack that is being made.
+    frames: Vec<u32>,
     unreadable: u64,
 }
 
@@ -163,16 +165,17 @@ impl Machine {
             arena: Vec::new(),
             nodes: Vec::new(),
             vacant: Vec::new(),
-            shared: HashMap::new(),
-            memo: HashMap::new(),
+            shared: Named::default(),
+            memo: Named::default(),
             kept: 0,
             keys: Vec::new(),
-            streams: HashMap::new(),
+            streams: Named::default(),
             blocks: Vec::new(),
             segments: Vec::new(),
             spool: SpoolWriter::default(),
             owners: Owners::default(),
             text_bytes: 0,
+            frames: Vec::new(),
             unreadable: 0,
         }
     }
@@ -222,14 +225,16 @@ impl Machine {
             }
             Op::Pop => {
                 let item = self.pop()?;
-                self.settle(&[item]);
+                settle(&mut self.arena, &[item]);
                 self.discard(item);
                 Ok(())
             }
             Op::PopMark => {
-                let items = self.since_mark()?;
-                self.settle(&items);
-                items.into_iter().for_each(|item| self.discard(item));
+                let from = self.mark()?;
+                for at in from..self.stack.len() {
+                    self.discard(self.stack[at]);
+                }
+                self.lower(from);
                 Ok(())
             }
             Op::Duplicate => {
@@ -242,39 +247,24 @@ impl Machine {
             Op::EmptyList => self.make(Node::List(List::default())),
             Op::EmptyDict => self.make(Node::Dict(Vec::new())),
             Op::ListOfMarked => {
-                let items = self.since_mark()?;
-                self.make(Node::List(List::default()))?;
-                self.append(items)
+                let from = self.mark()?;
+                self.under(from, Node::List(List::default()))?;
+                self.append(from + 1)
             }
             Op::Tuple(length) => {
-                if self.stack.len() < self.floor() + length {
-                    return Err(self.instructions.malformed("a tuple of more than there is"));
-                }
-                let items = self.take_from(self.stack.len() - length);
-                self.make(Node::List(List::default()))?;
-                self.append(items)
+                let from = self.above_floor(length)?;
+                self.under(from, Node::List(List::default()))?;
+                self.append(from + 1)
             }
             Op::DictOfMarked => {
-                let items = self.since_mark()?;
-                self.make(Node::Dict(Vec::new()))?;
-                self.set(items)
+                let from = self.mark()?;
+                self.under(from, Node::Dict(Vec::new()))?;
+                self.set(from + 1)
             }
-            Op::Append => {
-                let item = self.pop()?;
-                self.append(vec![item])
-            }
-            Op::AppendMarked => {
-                let items = self.since_mark()?;
-                self.append(items)
-            }
-            Op::SetItem => {
-                let (value, key) = (self.pop()?, self.pop()?);
-                self.set(vec![key, value])
-            }
-            Op::SetMarked => {
-                let items = self.since_mark()?;
-                self.set(items)
-            }
+            Op::Append => self.above_floor(1).and_then(|from| self.append(from)),
+            Op::AppendMarked => self.mark().and_then(|from| self.append(from)),
+            Op::SetItem => self.above_floor(2).and_then(|from| self.set(from)),
+            Op::SetMarked => self.mark().and_then(|from| self.set(from)),
             Op::Keep(number) => self.keep(number),
             Op::Fetch(number) => match self.memo.get(&number) {
                 Some(item) => self.push(*item),
@@ -307,26 +297,36 @@ impl Machine {
         Ok(top)
     }
 
-    fn since_mark(&mut self) -> Result<Vec<Item>, Stop> {
-        match self.marks.pop() {
-            Some(mark) => Ok(self.take_from(mark)),
-            None => Err(self.instructions.malformed("no mark")),
-        }
+    /// Where the values above the last mark begin; the mark is gone.
+    fn mark(&mut self) -> Result<usize, Stop> {
+        self.marks.pop().ok_or_else(|| self.instructions.malformed("no mark"))
     }
 
-    fn take_from(&mut self, from: usize) -> Vec<Item> {
-        self.stack.split_off(from.min(self.stack.len()))
+    /// Where the topmost `count` values begin.
+    fn above_floor(&self, count: usize) -> Result<usize, Stop> {
+        let from = self.stack.len().checked_sub(count).filter(|from| *from >= self.floor());
+        from.ok_or_else(|| self.instructions.malformed("nothing is there to use"))
     }
 
-    /// What lies in the arena above the topmost waiting text is free: the stack and the arena grow alike.
-    fn settle(&mut self, taken: &[Item]) {
-        let first = taken.iter().find_map(|item| match item {
-            Item::Waiting { start, .. } => Some(*start),
-            _ => None,
-        });
-        if let Some(start) = first {
-            self.arena.truncate(start as usize);
-        }
+    /// The container right below a place of the stack.
+    fn container(&self, from: usize) -> Result<Item, Stop> {
+        let below = from.checked_sub(1).filter(|below| *below >= self.floor());
+        below
+            .and_then(|below| self.stack.get(below).copied())
+            .ok_or_else(|| self.instructions.malformed("nothing is there to use"))
+    }
+
+    /// Puts a new container below the values from a place of the stack on.
+    fn under(&mut self, from: usize, node: Node) -> Step {
+        self.make(node)?;
+        self.stack[from..].rotate_right(1);
+        Ok(())
+    }
+
+    /// The stack ends at a place from here on, and with it the texts that waited above.
+    fn lower(&mut self, to: usize) {
+        settle(&mut self.arena, &self.stack[to..]);
+        self.stack.truncate(to);
     }
 
     fn make(&mut self, node: Node) -> Step {
@@ -357,7 +357,7 @@ impl Machine {
         let kept = self.keep_text(top)?;
         if let (Item::Waiting { .. }, Some(last)) = (top, self.stack.last_mut()) {
             *last = kept;
-            self.settle(&[top]);
+            settle(&mut self.arena, &[top]);
         }
         if let Item::Node(node) = kept {
             self.shared.insert(node, number);
@@ -402,15 +402,18 @@ impl Machine {
         }
     }
 
-    /// Puts entries into the dictionary on top.
-    fn set(&mut self, items: Vec<Item>) -> Step {
-        let Item::Node(dict) = self.top()? else { return Err(self.no_dict()) };
-        if !items.len().is_multiple_of(2) || !matches!(self.nodes[dict as usize], Node::Dict(_)) {
-            return Err(self.no_dict());
+    /// Puts the entries from a place of the stack on into the dictionary below them.
+    fn set(&mut self, from: usize) -> Step {
+        let Item::Node(dict) = self.container(from)? else { return Err(self.no_dict()) };
+        let count = self.stack.len() - from;
+        match &mut self.nodes[dict as usize] {
+            Node::Dict(entries) if count.is_multiple_of(2) => entries.reserve((count / 2).min(16)),
+            _ => return Err(self.no_dict()),
         }
-        for pair in items.chunks_exact(2) {
-            let key = self.key(pair[0]);
-            let value = match (key, pair[1]) {
+        for at in (from..self.stack.len()).step_by(2) {
+            let value = self.stack[at + 1];
+            let key = self.key(self.stack[at]);
+            let value = match (key, value) {
                 (Key::Other, value) => {
                     self.discard(value);
                     continue;
@@ -426,7 +429,7 @@ impl Machine {
                 }
             }
         }
-        self.settle(&items);
+        self.lower(from);
         Ok(())
     }
 
@@ -434,24 +437,34 @@ impl Machine {
         self.instructions.malformed("an entry for what is no dictionary")
     }
 
-    /// Puts items into the list on top, each as small as it can be.
-    fn append(&mut self, items: Vec<Item>) -> Step {
-        let list = match self.top()? {
+    /// Puts the items from a place of the stack on into the list below them, each as small as it can be.
+    fn append(&mut self, from: usize) -> Step {
+        let list = match self.container(from)? {
             Item::Node(list) if matches!(self.nodes[list as usize], Node::List(_)) => list,
-            Item::Stack(_) | Item::Blank => return Ok(()),
+            Item::Stack(_) | Item::Blank => {
+                self.lower(from);
+                return Ok(());
+            }
             _ => return Err(self.instructions.malformed("an item for what is no list")),
         };
-        for item in &items {
+        let count = self.stack.len() - from;
+        if let (Some(Item::Frame(_)), Node::List(list)) =
+            (self.stack.get(from), &mut self.nodes[list as usize])
+        {
+            list.items.reserve(count);
+        }
+        for at in from..self.stack.len() {
+            let item = self.stack[at];
             let small = match item {
-                Item::Node(node) => self.shrink(*node, list)?,
-                Item::Frame(_) | Item::Block(_) | Item::Segment(_) | Item::Stack(_) => Some(*item),
+                Item::Node(node) => self.shrink(node, list)?,
+                Item::Frame(_) | Item::Block(_) | Item::Segment(_) | Item::Stack(_) => Some(item),
                 _ => None,
             };
             if let (Some(small), Node::List(list)) = (small, &mut self.nodes[list as usize]) {
                 list.items.push(small);
             }
         }
-        self.settle(&items);
+        self.lower(from);
         Ok(())
     }
 
@@ -488,6 +501,9 @@ impl Machine {
 
     /// A value that nothing needs, with everything in it, unless the pickle refers to it again.
     fn discard(&mut self, item: Item) {
+        if !matches!(item, Item::Node(_)) {
+            return;
+        }
         let mut gone = vec![item];
         while let Some(item) = gone.pop() {
             let Item::Node(node) = item else { continue };
@@ -546,8 +562,9 @@ impl Machine {
             Item::Frame(frame) => Some(*frame),
             _ => None,
         });
-        let frames: Vec<u32> = frames.collect();
-        let stack = Item::Stack(self.owners.stack(&frames));
+        self.frames.clear();
+        self.frames.extend(frames);
+        let stack = Item::Stack(self.owners.stack(&self.frames));
         self.replace(list, stack);
         stack
     }
@@ -787,6 +804,17 @@ impl Machine {
             },
             _ => None,
         }
+    }
+}
+
+/// What lies in the arena above the first text that is taken is free: the stack and the arena grow alike.
+fn settle(arena: &mut Vec<u8>, taken: &[Item]) {
+    let first = taken.iter().find_map(|item| match item {
+        Item::Waiting { start, .. } => Some(*start),
+        _ => None,
+    });
+    if let Some(start) = first {
+        arena.truncate(start as usize);
     }
 }
 

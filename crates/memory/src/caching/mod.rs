@@ -10,11 +10,12 @@ mod segments;
 
 pub use options::{CachingOptions, Divisions};
 
+use crate::names::Named;
 use crate::resource::{AllocError, Cause, Chunk, ChunkState, Kept, RegionFigures, Trimmed};
 use crate::{
     Block, Broken, Driver, MIB, MemoryResource, Region, Stats, Stream, format_bytes, round_up,
 };
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 const MIN_BLOCK: u64 = 512;
 const SMALL: u64 = MIB;
@@ -76,7 +77,7 @@ pub struct Caching {
     options: CachingOptions,
     pieces: Vec<Piece>,
     vacant: Vec<u32>,
-    segments: HashMap<u32, Segment>,
+    segments: Named<u32, Segment>,
     next_segment: u32,
     pools: [Pool; 2],
     streams: Vec<Stream>,
@@ -106,7 +107,7 @@ impl Caching {
             options,
             pieces: Vec::new(),
             vacant: Vec::new(),
-            segments: HashMap::new(),
+            segments: Named::default(),
             next_segment: 0,
             pools: Default::default(),
             streams: Vec::new(),
