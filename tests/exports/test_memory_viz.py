@@ -1,5 +1,6 @@
 """viz-protocol: the memory_viz export, read by Python's pickle and by PyTorch's own reader."""
 
+import importlib.util
 import os
 import pickle
 import pickletools
@@ -114,6 +115,14 @@ def test_viz_protocol_pytorch_groups_it_by_owner(exports, viz, tmp_path, graph):
         assert sum(sizes) == live_bytes(snapshot), text
 
 
-def test_viz_protocol_pytorch_compares_it(exports, viz, tmp_path):
-    viz("compare", exports / "viz", exports / "viz", "-o", tmp_path / "same")
-    assert (tmp_path / "same").read_text() == ""
+def test_viz_protocol_pytorch_compares_it(exports, memory_viz, viz, tmp_path, monkeypatch, capsys):
+    """Its `compare` takes lists of segments; its own command line hands it whole snapshots and fails on any."""
+    spec = importlib.util.spec_from_file_location("memory_viz", memory_viz)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    segments = pickle.loads((exports / "viz").read_bytes())["segments"]
+    assert module.compare(segments, segments) == ""
+    assert "only_before = []" in capsys.readouterr().out
+    fewer = module.compare(segments, segments[1:])
+    assert fewer.startswith("only_before;"), fewer

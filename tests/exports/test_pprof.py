@@ -86,7 +86,7 @@ def test_every_reference_is_answered_and_owners_are_functions(profile):
 
 def test_the_buffers_are_what_the_events_leave(profile, exports):
     text = profile.string_table
-    kind = text.index("buffer") if "buffer" in text else None
+    kind = list(text).index("buffer")
     buffers = [s for s in profile.sample if any(label.str == kind for label in s.label)]
     with open(exports / "csv", newline="") as file:
         rows = list(csv.DictReader(file))

@@ -115,7 +115,8 @@ fn copies(
     let copied = session.interpreter.transplant(names, &mut replace);
     copied.map_err(|(name, why)| match why {
         NoCopy::Function => NoTrial::Refused(format!(
-            "`{name}` is compiled for this session's device; write the expression that it computes instead"
+            "`{name}` is a compiled or transformed function, made for this session's device; write the expression that \
+             it computes instead"
         )),
         NoCopy::Iterator => NoTrial::Refused(format!("`{name}` is an iterator, which has no copy")),
         NoCopy::Fault(fault) if fault.kind == FaultKind::OutOfMemory => NoTrial::InputsDoNotFit,

@@ -62,6 +62,22 @@ fn the_dry_device_compares_what_no_laptop_holds() {
 }
 
 #[test]
+fn checkpoint_is_put_around_what_is_differentiated() {
+    let mut session = session(&[]);
+    ok(
+        &mut session,
+        "let (x, w) = (ones([64, 256]), full([256, 256], 0.01));
+        fn loss([w, x]: [&Array; 2]) -> Array { x.dot(w).tanh().dot(w).tanh().sum() }",
+    );
+    let text = ok(&mut session, "%compare grad(loss)([&w, &x]) styles=jit,checkpoint");
+    // The forward products are done once more.
+    let kernels = |style| row(&text, style)[4].parse::<u64>().expect("a count");
+    assert!(kernels("checkpoint") > kernels("jit"), "{text}");
+    let text = ok(&mut session, "%compare tanh(&x) styles=checkpoint");
+    assert!(text.contains("nothing is differentiated in it"), "{text}");
+}
+
+#[test]
 fn the_session_is_as_it_was() {
     let mut session = session(&[("mode", "ondemand")]);
     ok(&mut session, SEVEN);
@@ -117,7 +133,7 @@ fn variables_of_every_kind_come_along() {
     assert!(text.contains("not as jit:"), "{text}");
     ok(&mut session, "let f = jit(|[x]| seven(x));");
     let text = fails(&mut session, "%compare f([&x])", "command");
-    assert!(text.contains("`f` is compiled for this session's device"), "{text}");
+    assert!(text.contains("`f` is a compiled or transformed function"), "{text}");
 }
 
 #[test]

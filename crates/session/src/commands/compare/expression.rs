@@ -56,11 +56,23 @@ impl Expression {
         format!("{{ let _kept = {}; }}", self.text)
     }
 
-    /// With a transform, the expression as a function of its arrays; `None` where it has none.
-    pub fn code(&self, transform: Option<(&str, &str)>) -> Option<String> {
-        let Some((before, behind)) = transform else { return Some(self.eager()) };
+    /// As a jitted function of its arrays.
+    pub fn jitted(&self) -> Result<String, &'static str> {
+        self.called(&self.body())
+    }
+
+    /// As jitted, with a checkpoint around every function that is differentiated.
+    pub fn checkpointed(&self) -> Result<String, &'static str> {
+        let body = with_checkpoints(&self.body());
+        let body =
+            body.ok_or("nothing is differentiated in it, so there is nothing to checkpoint")?;
+        self.called(&body)
+    }
+
+    /// A jitted closure with this body, called with the session's arrays.
+    fn called(&self, body: &str) -> Result<String, &'static str> {
         if self.arrays.is_empty() {
-            return None;
+            return Err("no array variable is named in it, so there is nothing to jit over");
         }
         let names: Vec<&str> = self.arrays.iter().map(|array| array.name.as_str()).collect();
         let given = |array: &Parameter| match array.is_reference {
@@ -71,10 +83,9 @@ impl Expression {
         // A function that is kept owns what it captures: clones, which share the bytes.
         let captured: String =
             self.others.iter().map(|name| format!("let {name} = {name}.clone(); ")).collect();
-        Some(format!(
-            "{{ {captured}let compared = {before}move |[{}]| {}{behind}; let _kept = compared([{}]); }}",
+        Ok(format!(
+            "{{ {captured}let compared = jit(move |[{}]| {body}); let _kept = compared([{}]); }}",
             names.join(", "),
-            self.body(),
             given.join(", ")
         ))
     }
@@ -94,5 +105,87 @@ impl Expression {
         }
         body.push_str(&self.text[at..]);
         body
+    }
+}
+
+/// What differentiates a function, and which of its arguments that function is.
+const DIFFERENTIATE: [(&str, usize); 4] =
+    [("grad", 0), ("value_and_grad", 0), ("grad_wrt", 1), ("value_and_grad_wrt", 1)];
+
+/// `grad(f)` as `grad(checkpoint(f))`, wherever it stands; `None` where it does not.
+fn with_checkpoints(text: &str) -> Option<String> {
+    let tokens: Vec<Token> = scan(text);
+    let mut inserts: Vec<(usize, &str)> = Vec::new();
+    for (index, token) in tokens.iter().enumerate() {
+        let found = DIFFERENTIATE.iter().find(|(name, _)| *name == token.text(text));
+        if let Some((_, position)) = found
+            && let Some((start, end)) = argument(text, &tokens[index + 1..], *position)
+        {
+            inserts.extend([(start, "checkpoint("), (end, ")")]);
+        }
+    }
+    inserts.sort_by_key(|(at, _)| *at);
+    let mut out = String::new();
+    let mut from = 0;
+    for (at, insert) in &inserts {
+        out.push_str(&text[from..*at]);
+        out.push_str(insert);
+        from = *at;
+    }
+    out.push_str(&text[from..]);
+    (!inserts.is_empty()).then_some(out)
+}
+
+/// Where an argument of a call stands, from the call's opening bracket on.
+fn argument(text: &str, tokens: &[Token], position: usize) -> Option<(usize, usize)> {
+    tokens.first().filter(|open| open.is_mark(text, '('))?;
+    let (mut depth, mut bars, mut seen) = (0i32, false, 0);
+    let mut start = tokens.get(1)?.range.start;
+    for (index, token) in tokens.iter().enumerate() {
+        match token.text(text) {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            // Commas between the bars of a closure part its parameters.
+            "|" if depth == 1 => bars = !bars,
+            _ => {}
+        }
+        let ends = depth == 0 || (depth == 1 && !bars && token.is_mark(text, ','));
+        if ends && seen == position {
+            return Some((start, token.range.start));
+        }
+        if depth == 0 {
+            return None;
+        }
+        if ends {
+            seen += 1;
+            start = tokens.get(index + 1)?.range.start;
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_checkpoints;
+
+    #[test]
+    fn every_differentiated_function_gets_a_checkpoint() {
+        for (text, expected) in [
+            ("grad(loss)([w])", Some("grad(checkpoint(loss))([w])")),
+            (
+                "value_and_grad(|[w, x]| f(w, x).sum())([w, x]).0",
+                Some("value_and_grad(checkpoint(|[w, x]| f(w, x).sum()))([w, x]).0"),
+            ),
+            (
+                "grad_wrt([0, 1], |a| g(a))([w])",
+                Some("grad_wrt([0, 1], checkpoint(|a| g(a)))([w])"),
+            ),
+            ("grad(grad(f))([x])", Some("grad(checkpoint(grad(checkpoint(f))))([x])")),
+            ("x.grad + 1", None),
+            ("grad(f", None),
+            ("\"grad(f)\"", None),
+        ] {
+            assert_eq!(with_checkpoints(text).as_deref(), expected, "{text}");
+        }
     }
 }

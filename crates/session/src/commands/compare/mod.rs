@@ -35,19 +35,34 @@ struct Style {
     needs: Option<&'static str>,
     /// Whether it is compared unless styles are named.
     usual: bool,
-    /// What is written before and behind the closure; `None`: the expression runs as it stands.
-    transform: Option<(&'static str, &'static str)>,
+    /// Whether it compiles one program, whose plan is shown.
+    plans: bool,
+    /// The code that runs it so, or why there is none.
+    code: fn(&Expression) -> Result<String, &'static str>,
 }
 
 /// Every style, in the order of the rows.
 static STYLES: [Style; 3] = [
-    Style { name: "eager", needs: None, usual: true, transform: None },
-    Style { name: "jit", needs: Some("jit"), usual: true, transform: Some(("jit(", ")")) },
+    Style {
+        name: "eager",
+        needs: None,
+        usual: true,
+        plans: false,
+        code: |expression| Ok(expression.eager()),
+    },
+    Style {
+        name: "jit",
+        needs: Some("jit"),
+        usual: true,
+        plans: true,
+        code: |expression| expression.jitted(),
+    },
     Style {
         name: "checkpoint",
         needs: Some("checkpoint"),
         usual: false,
-        transform: Some(("jit(checkpoint(", "))")),
+        plans: true,
+        code: |expression| expression.checkpointed(),
     },
 ];
 
@@ -116,12 +131,12 @@ fn compare(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
     let mut rows: Vec<Row> = Vec::new();
     let count = styles.len() * modes.len();
     for style in styles {
-        let Some(code) = expression.code(style.transform) else {
-            notes.push(format!(
-                "no array variable is named in it, so there is nothing to {} over",
-                style.name
-            ));
-            continue;
+        let code = match (style.code)(&expression) {
+            Ok(code) => code,
+            Err(why) => {
+                notes.push(why.to_string());
+                continue;
+            }
         };
         for mode in &modes {
             if count > 2 {
@@ -172,7 +187,7 @@ fn row(
             return Ok(Ok(Row { result, passed, ..row }));
         }
     };
-    let (figures, first) = measured(&mut trial, code, style.transform.is_some());
+    let (figures, first) = measured(&mut trial, code, style.plans);
     row.figures = Some(figures);
     // The first run compiles; the second one is timed.
     match first.and_then(|_| trial.run(code)) {
@@ -185,7 +200,7 @@ fn row(
             FaultKind::Interrupted => {
                 return Err(Refusal::interrupted("the comparison was stopped"));
             }
-            _ if style.transform.is_some() => return Ok(Err(fault.to_string())),
+            _ if style.plans => return Ok(Err(fault.to_string())),
             kind => {
                 let refusal = Refusal { kind: kind.code(), ..Refusal::new(fault.to_string()) };
                 return Err(Refusal { help: fault.help.clone(), ..refusal });
