@@ -9,7 +9,7 @@ mod control;
 use crate::dtype::{DType, Literal};
 use crate::fault::{Fault, FaultKind};
 use crate::func::{Func, Type, Value};
-use crate::lowering::{DotAxes, Lowering, ReduceKind};
+use crate::lowering::{Convolution, DotAxes, Lowering, ReduceKind};
 use crate::scalar::{Inst, Reg, ScalarOp, ScalarProgram};
 use crate::shape::Shape;
 use crate::text::type_list;
@@ -162,6 +162,7 @@ pub fn evaluate_lowering(
         Lowering::DynamicSlice => dynamic_slice(inputs, out),
         Lowering::DynamicUpdateSlice => dynamic_update_slice(inputs, out),
         Lowering::Dot(axes) => dot(axes, inputs, out),
+        Lowering::Conv(convolution) => conv(convolution, inputs, out),
         Lowering::Cumulative { kind, axis, reverse } => {
             cumulative(*kind, *axis, *reverse, inputs[0], out)
         }
@@ -462,6 +463,28 @@ fn dot(axes: &DotAxes, inputs: &[&Tensor], out: Type) -> Result<Tensor, Fault> {
             let b =
                 [(&axes.rhs_batch[..], batch), (&rhs_free, right), (&axes.rhs_contract, &along)];
             sum.take_product(read(lhs, a), read(rhs, b));
+        }
+        sum.result()
+    })
+}
+
+fn conv(convolution: &Convolution, inputs: &[&Tensor], out: Type) -> Result<Tensor, Fault> {
+    let (x, w) = (&inputs[0].ty.shape, &inputs[1].ty.shape);
+    let (shape, dtype, space) = (out.shape.clone(), out.dtype, x.rank() - 2);
+    let taps = Shape::new(w[..=space].to_vec());
+    Tensor::fill(out, |i| {
+        let at = coordinates(&shape, i);
+        let mut sum = Accumulator::new(ReduceKind::Sum, dtype);
+        for tap in 0..taps.elements() {
+            let mut tap = coordinates(&taps, tap);
+            let read =
+                |axis: usize| convolution.axes[axis].element(at[axis + 1], tap[axis], x[axis + 1]);
+            let Some(inside) = (0..space).map(read).collect::<Option<Vec<usize>>>() else {
+                continue;
+            };
+            let own = [&at[..1], &inside, &tap[space..]].concat();
+            tap.push(at[space + 1]);
+            sum.take_product(inputs[0].get(position(x, &own)), inputs[1].get(position(w, &tap)));
         }
         sum.result()
     })

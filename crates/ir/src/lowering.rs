@@ -59,6 +59,8 @@ pub enum Lowering {
     DynamicUpdateSlice,
     /// Batched contraction; the result's axes are batch, then lhs free, then rhs free axes.
     Dot(DotAxes),
+    /// Filters (input 1) moved over the space of input 0: `[n, s…, c]`, `[k…, c, o]` → `[n, p…, o]`.
+    Conv(Convolution),
     /// Inlined by the compiler: the inputs are the function's arguments.
     Call(Arc<Func>),
     /// The value itself under a name that passes keep (identity barrier).
@@ -112,6 +114,53 @@ pub struct WhileLoop {
     pub body: Arc<Func>,
     pub cond_consts: usize,
     pub body_consts: usize,
+}
+
+/// The axes of space of a convolution.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Convolution {
+    pub axes: Vec<ConvAxis>,
+}
+
+/// How filters move along one axis of space. Result p reads, under tap k, the element of the spread
+/// operand at `p · stride + k · w_dilation - low`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ConvAxis {
+    /// At least 1, as the dilations.
+    pub stride: i64,
+    /// Zeros before the operand; below 0, elements cut off.
+    pub low: i64,
+    pub high: i64,
+    /// The distance of the operand's elements, zeros between them.
+    pub x_dilation: i64,
+    pub w_dilation: i64,
+}
+
+impl ConvAxis {
+    /// How many results `w` taps have on `x` elements: below 1 when they do not fit, `None` when
+    /// that cannot be counted.
+    pub fn results(&self, x: usize, w: usize) -> Option<usize> {
+        let (x, w) = (i64::try_from(x).ok()?, i64::try_from(w).ok()?);
+        // So that no position on the way to an element overflows.
+        for value in [self.stride, self.low, self.high, self.x_dilation, self.w_dilation] {
+            i32::try_from(value).ok()?;
+        }
+        let spread = x.checked_sub(1)?.checked_mul(self.x_dilation)?.checked_add(1)?;
+        let padded = spread.checked_add(self.low)?.checked_add(self.high)?;
+        let reach = w.checked_sub(1)?.checked_mul(self.w_dilation)?.checked_add(1)?;
+        let room = padded.checked_sub(reach)?;
+        if room < 0 {
+            return Some(0);
+        }
+        usize::try_from(room / self.stride + 1).ok()
+    }
+
+    /// The element that result `p` reads under tap `k`, of `x` elements; `None` is a zero.
+    pub fn element(&self, p: usize, k: usize, x: usize) -> Option<usize> {
+        let at = p as i64 * self.stride + k as i64 * self.w_dilation - self.low;
+        let whole = at >= 0 && at % self.x_dilation == 0;
+        whole.then(|| (at / self.x_dilation) as usize).filter(|&element| element < x)
+    }
 }
 
 /// Which axes of the two operands of a dot belong together.

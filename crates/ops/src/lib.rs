@@ -28,6 +28,7 @@
 //! | `cumsum` `cumprod` `cummax` `cummin` | `cumulative.rs` | – |
 //! | `scan` `while` `cond` | `control.rs` | – |
 //! | `dot` | `dot.rs` | – |
+//! | `conv` | `conv.rs` | – |
 //!
 //! Each macro is called as `vramlab_ops::with_unary! { callback }` (with further tokens if need be:
 //! `with_unary! { callback, extra }`) and expands to one call of the caller's macro:
@@ -47,6 +48,7 @@
 mod application;
 mod batch;
 mod control;
+mod conv;
 mod create;
 mod cumulative;
 mod differentiation;
@@ -63,6 +65,7 @@ mod special;
 pub use application::{axes, axis};
 pub use batch::{Batch, Examples};
 pub use control::{COND, SCAN, WHILE};
+pub use conv::CONV;
 pub use create::{FULL, IOTA, RANDOM_BITS};
 pub use cumulative::{CUMMAX, CUMMIN, CUMPROD, CUMSUM};
 pub use differentiation::{BARRIER, CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, STOP_GRADIENT};
@@ -95,6 +98,7 @@ static FAMILIES: &[&[&Entry]] = &[
     cumulative::CUMULATIVE,
     control::CONTROL,
     dot::CONTRACTION,
+    conv::CONVOLUTION,
 ];
 
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Entry>> =

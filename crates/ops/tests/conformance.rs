@@ -104,6 +104,29 @@ impl Random {
             .collect()
     }
 
+    /// What chance would not find: filters of operand 0's rank and channels, and most often fitting.
+    fn filters(&mut self) -> (Vec<Type>, Params) {
+        let space = self.pick(&[1, 1, 2]);
+        let dtype = self.pick(&DType::ALL);
+        let [n, c, o] = [0; 3].map(|_| self.pick(&[0, 1, 2, 3]));
+        let mut draw =
+            |from: &[usize]| -> Vec<usize> { (0..space).map(|_| self.pick(from)).collect() };
+        let (x, w) = (draw(&[1, 2, 3, 4, 5]), draw(&[1, 2, 3]));
+        let mut ints = |from: &[i64]| {
+            let wild = self.chance(3);
+            let int = |random: &mut Random| if wild { random.int() } else { random.pick(from) };
+            Param::Ints((0..space).map(|_| int(self)).collect())
+        };
+        let params = Params::new()
+            .with("stride", ints(&[1, 1, 2, 3]))
+            .with("low", ints(&[0, 0, 1, 2, -1]))
+            .with("high", ints(&[0, 0, 1, 2, -1]))
+            .with("x_dilation", ints(&[1, 1, 2, 3]))
+            .with("w_dilation", ints(&[1, 1, 2]));
+        let x = Type::new(dtype, [&[n], x.as_slice(), &[c]].concat());
+        (vec![x, Type::new(dtype, [w.as_slice(), &[c, o]].concat())], params)
+    }
+
     fn params(&mut self, entry: &Entry, inputs: &[Type]) -> Params {
         if self.chance(2) {
             return Params::new().with("axis", Param::Bool(true));
@@ -192,8 +215,14 @@ fn random_applications_are_refused_in_words_or_run() {
             if taken > 60 && refused > 60 {
                 break;
             }
-            let inputs = random.operands(entry);
-            let params = random.params(entry, &inputs);
+            let (inputs, params) = match entry.name {
+                "conv" if random.chance(70) => random.filters(),
+                _ => {
+                    let inputs = random.operands(entry);
+                    let params = random.params(entry, &inputs);
+                    (inputs, params)
+                }
+            };
             match entry.infer(&inputs, &params) {
                 Ok(_) => {
                     taken += 1;

@@ -68,8 +68,35 @@ fn param(random: &mut Random, format: Format, inputs: &[Type]) -> Param {
     }
 }
 
+/// What chance would not find: filters that fit.
+fn convolution(random: &mut Random) -> Application {
+    loop {
+        let space = random.pick(&[1, 1, 2]);
+        let [n, c, o] = [0; 3].map(|_| random.pick(&[1, 2, 3]));
+        let mut draw = |from: &[usize]| (0..space).map(|_| random.pick(from)).collect::<Vec<_>>();
+        let (x, w) = (draw(&[1, 2, 3, 4, 5]), draw(&[1, 2, 3]));
+        let mut ints = |from: &[i64]| Param::Ints((0..space).map(|_| random.pick(from)).collect());
+        let params = Params::new()
+            .with("stride", ints(&[1, 1, 2, 3]))
+            .with("low", ints(&[0, 0, 1, 2, -1]))
+            .with("high", ints(&[0, 0, 1, 2, -1]))
+            .with("x_dilation", ints(&[1, 1, 2, 3]))
+            .with("w_dilation", ints(&[1, 1, 2]));
+        let inputs = vec![
+            Type::new(DType::F64, [&[n], x.as_slice(), &[c]].concat()),
+            Type::new(DType::F64, [w.as_slice(), &[c, o]].concat()),
+        ];
+        if vramlab_ops::CONV.infer(&inputs, &params).is_ok() {
+            return Application { inputs, params };
+        }
+    }
+}
+
 pub fn application(random: &mut Random, entry: &'static Entry) -> Option<Application> {
     for _ in 0..4000 {
+        if entry.name == vramlab_ops::CONV.name {
+            return Some(convolution(random));
+        }
         let inputs = operands(random, entry);
         let params = entry.params.iter().fold(Params::new(), |params, spec| {
             params.with(spec.name, param(random, spec.format, &inputs))
