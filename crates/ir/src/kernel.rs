@@ -2,7 +2,7 @@
 //!
 //! A [`Program`] is a list of launches over buffers whose places were planned beforehand. Three
 //! loop nests cover most ops: rows (maps and row reductions in stages), column reductions, and dot;
-//! running sums and scatter-add have small ones of their own. Loops and branches hold kernels.
+//! convolutions, running sums and scatter-add have ones of their own. Loops and branches hold kernels.
 
 mod control;
 
@@ -10,7 +10,7 @@ pub use control::{Branch, Feed, Loop, Routine, Trips};
 
 use crate::dtype::DType;
 use crate::func::{Func, Type};
-use crate::lowering::ReduceKind;
+use crate::lowering::{ConvAxis, ReduceKind};
 use crate::scalar::{Inst, Reg};
 use std::sync::Arc;
 
@@ -165,6 +165,30 @@ pub struct Scatter {
     pub indices: u32,
     pub updates: u32,
     pub write: u32,
+/// `write[n, p…, o] = Σ over k… and c of x[n, element…, c] · w[k…, c, o]`, where each axis of space says
+/// which element of x a result reads under a tap, if any.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Conv {
+    pub dtype: DType,
+    pub examples: usize,
+    pub space: Vec<Space>,
+    pub channels: usize,
+    pub results: usize,
+    /// Strides over (n, s…, c).
+    pub x: Access,
+    /// Strides over (k…, c, o).
+    pub w: Access,
+    /// Strides over (n, p…, o). Always dense.
+    pub write: Access,
+}
+
+/// One axis of space: how many elements, taps and results it has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Space {
+    pub x: usize,
+    pub taps: usize,
+    pub results: usize,
+    pub moves: ConvAxis,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -176,6 +200,7 @@ pub enum Body {
     Scatter(Scatter),
     Loop(Box<Loop>),
     Branch(Box<Branch>),
+    Conv(Conv),
 }
 
 /// One launch.
@@ -209,6 +234,7 @@ impl Kernel {
             Body::Rows(rows) => rows.writes.iter().map(|access| access.buffer).collect(),
             Body::Columns(columns) => columns.writes.iter().map(|access| access.buffer).collect(),
             Body::Dot(dot) => vec![dot.c.buffer],
+            Body::Conv(conv) => vec![conv.write.buffer],
             Body::Cumulative(body) => vec![body.write],
             Body::Scatter(body) => vec![body.write],
             Body::Loop(body) => body.writes(),

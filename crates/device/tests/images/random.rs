@@ -3,8 +3,10 @@
 use crate::support::{Buffers, Random, compare, execute, launch};
 use vramlab_device::cpu::Isa;
 use vramlab_ir::kernel::{
-    Access, Body, ColumnReduce, Dot, Epilogue, LoopInst, Per, RowLoop, Sink, Stage, Start,
+    Access, Body, ColumnReduce, Conv, Dot, Epilogue, LoopInst, Per, RowLoop, Sink, Space, Stage,
+    Start,
 };
+use vramlab_ir::lowering::ConvAxis;
 use vramlab_ir::{DType, Inst, Kernel, Literal, ReduceKind, Reg, ScalarOp};
 
 const FLOATS: [DType; 4] = [DType::F32, DType::F64, DType::F16, DType::BF16];
@@ -462,6 +464,65 @@ fn random_dot(seed: u64) {
         dtype,
         &format!("dot {seed} of {dtype}, {batch:?} {m}×{n}×{k}"),
     );
+}
+
+/// Filters over an operand whose axes lie in any order, some of them backwards.
+fn random_conv(seed: u64) {
+    let mut random = Random::new(seed);
+    let axes = random.pick(&[1, 1, 2, 2, 3]);
+    let dtype = random.pick(&[DType::F32, DType::F32, DType::F64, DType::I32, DType::U8]);
+    let mut space = Vec::new();
+    while space.len() < axes {
+        let moves = ConvAxis {
+            stride: random.pick(&[1, 1, 2, 3]),
+            low: random.pick(&[0, 1, 2, -1]),
+            high: random.pick(&[0, 1, 2, -1]),
+            x_dilation: random.pick(&[1, 1, 2, 3]),
+            w_dilation: random.pick(&[1, 1, 2]),
+        };
+        let (x, taps) = (random.pick(&[1, 2, 3, 5, 9]), random.pick(&[1, 2, 3, 7]));
+        match moves.results(x, taps) {
+            Some(results) if results > 0 => space.push(Space { x, taps, results, moves }),
+            _ => {}
+        }
+    }
+    let [examples, channels, results] = [0; 3].map(|_| random.pick(&[1, 2, 3, 20]));
+    let extents = |first: Option<usize>, of: fn(&Space) -> usize, last: &[usize]| -> Vec<usize> {
+        first.into_iter().chain(space.iter().map(of)).chain(last.iter().copied()).collect()
+    };
+    let x = extents(Some(examples), |s| s.x, &[channels]);
+    let w = extents(None, |s| s.taps, &[channels, results]);
+    let write = extents(Some(examples), |s| s.results, &[results]);
+    let mut draft = Draft::new(&mut random, Vec::new());
+    let mut accesses = Vec::new();
+    for (extents, any) in [(&x, true), (&w, true), (&write, false)] {
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        if any && draft.random.chance(40) {
+            let at = draft.random.below(order.len());
+            order.swap(at, extents.len() - 1);
+        }
+        let (mut strides, mut offset, mut next) = (vec![0isize; extents.len()], 0, 1);
+        for &axis in order.iter().rev() {
+            strides[axis] = next as isize;
+            if any && draft.random.chance(20) {
+                offset += (extents[axis] - 1) as isize * strides[axis];
+                strides[axis] = -strides[axis];
+            }
+            next *= extents[axis];
+        }
+        let buffer = draft.buffer(dtype, next);
+        accesses.push(Access { buffer, dtype, offset, strides, starts: Vec::new() });
+    }
+    let [x, w, write]: [Access; 3] = accesses.try_into().expect("three arrays");
+    let context = format!("conv {seed} of {dtype}, {examples} {space:?} {channels} {results}");
+    let body = Conv { dtype, examples, space, channels, results, x, w, write };
+    let (kernel, buffers, dtypes) = draft.kernel("conv", Body::Conv(body));
+    check(&kernel, &buffers, &dtypes, dtype, &context);
+}
+
+#[test]
+fn random_convolutions_mean_what_they_say() {
+    (0..200).for_each(random_conv);
 }
 
 #[test]

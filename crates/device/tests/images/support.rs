@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use vramlab_device::cpu::{self, Isa, Options};
 use vramlab_device::{Device, DeviceRange, LaunchError};
 use vramlab_ir::kernel::{
-    Access, Body, ColumnReduce, Cumulative, Dot, LoopInst, Per, RowLoop, Scatter, Sink, Stage,
+    Access, Body, ColumnReduce, Conv, Cumulative, Dot, LoopInst, Per, RowLoop, Scatter, Sink, Stage,
 };
 use vramlab_ir::{DType, Inst, Kernel, Literal, ReduceKind, Reg, ScalarOp};
 use vramlab_memory::MIB;
@@ -19,6 +19,7 @@ pub fn execute(kernel: &Kernel, buffers: &mut Buffers) {
         Body::Rows(image) => execute_rows(image, buffers),
         Body::Columns(image) => execute_columns(image, buffers),
         Body::Dot(image) => execute_dot(image, buffers),
+        Body::Conv(image) => execute_conv(image, buffers),
         Body::Cumulative(image) => execute_cumulative(image, buffers),
         Body::Scatter(image) => execute_scatter(image, buffers),
         Body::Loop(_) | Body::Branch(_) => {
@@ -317,6 +318,42 @@ fn execute_columns(image: &ColumnReduce, buffers: &mut Buffers) {
     }
 }
 
+fn execute_conv(image: &Conv, buffers: &mut Buffers) {
+    let results: Vec<usize> = image.space.iter().map(|axis| axis.results).collect();
+    let taps: Vec<usize> = image.space.iter().map(|axis| axis.taps).collect();
+    for at in coordinates(&[&[image.examples], results.as_slice(), &[image.results]].concat()) {
+        let mut products = Vec::new();
+        for tap in coordinates(&taps) {
+            let read = |axis: usize| {
+                let space = image.space[axis];
+                space.moves.element(at[axis + 1], tap[axis], space.x)
+            };
+            let Some(inside) = (0..taps.len()).map(read).collect::<Option<Vec<usize>>>() else {
+                continue;
+            };
+            for channel in 0..image.channels {
+                let x = load(&image.x, &[&at[..1], &inside, &[channel]].concat(), 0, buffers);
+                let filter = [tap.as_slice(), &[channel, at[taps.len() + 1]]].concat();
+                products.push((x, load(&image.w, &filter, 0, buffers)));
+            }
+        }
+        let value = sum_of(image.dtype, &products);
+        store(&image.write, &at, value, buffers);
+    }
+}
+
+fn sum_of(dtype: DType, products: &[(Literal, Literal)]) -> Literal {
+    if dtype.is_float() {
+        let sum = products.iter().map(|(a, b)| a.as_f64() * b.as_f64()).sum();
+        return Literal::from_f64(dtype, sum);
+    }
+    let zero = Literal::from_i64(dtype, 0);
+    products.iter().fold(zero, |sum, &(a, b)| {
+        let product = ScalarOp::Mul.eval(dtype, &[a, b]);
+        ScalarOp::Add.eval(dtype, &[sum, product])
+    })
+}
+
 fn execute_dot(image: &Dot, buffers: &mut Buffers) {
     let mut extents = image.batch.clone();
     extents.extend([image.m, image.n]);
@@ -328,16 +365,7 @@ fn execute_dot(image: &Dot, buffers: &mut Buffers) {
             let b = load(&image.b, &[batch, &[k, place[1]]].concat(), 0, buffers);
             products.push((a, b));
         }
-        let value = if image.dtype.is_float() {
-            let sum = products.iter().map(|(a, b)| a.as_f64() * b.as_f64()).sum();
-            Literal::from_f64(image.dtype, sum)
-        } else {
-            let zero = Literal::from_i64(image.dtype, 0);
-            products.iter().fold(zero, |sum, &(a, b)| {
-                let product = ScalarOp::Mul.eval(image.dtype, &[a, b]);
-                ScalarOp::Add.eval(image.dtype, &[sum, product])
-            })
-        };
+        let value = sum_of(image.dtype, &products);
         let mut result = value;
         if let Some(epilogue) = &image.epilogue {
             let mut scope = Scope::default();

@@ -10,6 +10,7 @@ use super::convert;
 use super::copy::Tile;
 use super::epilogue::{Epilogue, Panel};
 use super::frame::Bound;
+use super::gemm::{Matrix, multiply};
 use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Fewer, Operand, Versions};
 use super::number::Number;
 use super::rows::Rows;
@@ -17,7 +18,6 @@ use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
 use crate::cpu::isa::Isa;
 use crate::cpu::space::DevicePtr;
-use gemm_common::Parallelism;
 use std::marker::PhantomData;
 use vramlab_ir::kernel::{Access, Dot as Image};
 use vramlab_ir::{DType, Kernel};
@@ -321,49 +321,17 @@ impl Run<'_> {
         (a, b): ((isize, isize), (isize, isize)),
         panel: Panel,
     ) {
-        let (m, n, k) = (panel.rows, panel.columns, self.dot.k);
-        let c = self.dot.n as isize;
-        let Matrices { a: mut left, b: mut right, c: to } = part;
-        let ((a_row, mut a_k), (mut b_k, b_column)) = (a, b);
-        if b_k < 0 && k > 0 {
-            // The crate wants the depth of its first operand to go upwards: both run backwards then.
-            let size = dtype.size() as isize;
-            right = right.wrapping_offset((k as isize - 1) * b_k * size);
-            left = left.wrapping_offset((k as isize - 1) * a_k * size);
-            (a_k, b_k) = (-a_k, -b_k);
-        }
-        // Its kernels want columns of the result dense: cᵀ = bᵀ·aᵀ. It adds to nothing (`false`) and scales by 1.
+        let of = |origin, (rows, columns)| Matrix { origin, rows, columns };
+        let to = of(part.c, (self.dot.n as isize, 1));
         // SAFETY: the matrices were found to lie in their buffers, and `c` overlaps neither `a` nor `b`.
         unsafe {
-            macro_rules! product {
-                ($function:expr) => {
-                    $function(
-                        n,
-                        m,
-                        k,
-                        to.cast(),
-                        c,
-                        1,
-                        false,
-                        right.cast(),
-                        b_k,
-                        b_column,
-                        left.cast(),
-                        a_row,
-                        a_k,
-                        0.0,
-                        1.0,
-                        false,
-                        false,
-                        false,
-                        Parallelism::None,
-                    )
-                };
-            }
-            match dtype {
-                DType::F64 => product!(gemm_f64::gemm::f64::get_gemm_fn()),
-                _ => product!(gemm_f32::gemm::f32::get_gemm_fn()),
-            }
+            multiply(
+                dtype,
+                [panel.rows, panel.columns, self.dot.k],
+                to,
+                [of(part.a, a), of(part.b, b)],
+                false,
+            );
         }
     }
 

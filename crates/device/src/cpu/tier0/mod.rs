@@ -9,6 +9,7 @@ mod chain;
 mod columns;
 mod contest;
 mod control;
+mod conv;
 mod convert;
 mod copy;
 mod cumulative;
@@ -17,6 +18,7 @@ mod dot;
 mod emit;
 mod epilogue;
 mod frame;
+mod gemm;
 mod lanes;
 mod lower;
 pub(crate) mod math;
@@ -60,6 +62,7 @@ enum Decoded {
     Scatter(scatter::Scatter),
     Loop(Box<control::Loop>),
     Branch(Box<control::Branch>),
+    Conv(Box<conv::Conv>),
 }
 
 /// What every body needs for a run.
@@ -85,6 +88,7 @@ impl Prepared {
             Body::Branch(image) => {
                 Decoded::Branch(Box::new(control::Branch::new(kernel, image, isa)?))
             }
+            Body::Conv(image) => Decoded::Conv(Box::new(conv::Conv::new(kernel, image)?)),
         };
         Ok(Prepared { name: kernel.name.clone(), buffers: kernel.buffers.len(), body })
     }
@@ -108,6 +112,7 @@ impl Prepared {
             Decoded::Scatter(body) => body.run(&ready, buffers),
             Decoded::Loop(body) => body.run(&ready, buffers),
             Decoded::Branch(body) => body.run(&ready, buffers),
+            Decoded::Conv(conv) => conv.run(&ready, buffers),
         }
     }
 
@@ -119,6 +124,7 @@ impl Prepared {
             Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
             Decoded::Loop(body) => body.code_bytes(),
             Decoded::Branch(body) => body.code_bytes(),
+            Decoded::Conv(conv) => conv.code_bytes(),
         };
         (bytes + size_of::<Prepared>()) as u64
     }
@@ -131,6 +137,7 @@ impl Prepared {
             Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
             Decoded::Loop(body) => body.scratch_bytes(),
             Decoded::Branch(body) => body.scratch_bytes(),
+            Decoded::Conv(conv) => conv.scratch_bytes(),
         };
         bytes as u64
     }
