@@ -4,7 +4,7 @@
 use crate::form::dense_strides;
 use crate::prepare::RegionImage;
 use crate::region::Region;
-use vramlab_ir::lowering::DotAxes;
+use vramlab_ir::lowering::{Convolution, DotAxes};
 use vramlab_ir::{
     DType, Fault, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
 };
@@ -64,6 +64,8 @@ pub(crate) enum Kind {
         n: usize,
         k: usize,
     },
+    /// `[n, s…, c]` under filters `[k…, c, o]`.
+    Conv(Convolution),
     /// Input 0 as `[outer, length, inner]`, combined along the middle up to each element.
     Cumulative {
         kind: ReduceKind,
@@ -272,6 +274,10 @@ impl Graph {
             }
             Lowering::DynamicUpdateSlice => self.push(Kind::Update, inputs, ty, op),
             Lowering::Dot(axes) => self.dot(&axes, inputs[0], inputs[1], ty, op),
+            Lowering::Conv(_) if self.elements(inputs[0]) == 0 => {
+                self.fill(Literal::from_i64(ty.dtype, 0), ty, op)
+            }
+            Lowering::Conv(convolution) => self.push(Kind::Conv(convolution), inputs, ty, op),
             Lowering::Identity | Lowering::Barrier => self.push(Kind::Barrier, inputs, ty, op),
             Lowering::Cumulative { kind, axis, reverse } => {
                 self.cumulative(kind, axis, reverse, inputs[0], ty, op)

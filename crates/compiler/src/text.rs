@@ -199,6 +199,14 @@ fn shape(kernel: &Kernel) -> String {
             };
             format!("product {batch}{} x {} x {}{end}", dot.m, dot.n, dot.k)
         }
+        Body::Conv(conv) => {
+            let of = |each: fn(&vramlab_ir::kernel::Space) -> usize| {
+                dims(&conv.space.iter().map(each).collect::<Vec<usize>>())
+            };
+            let (results, taps) = (of(|axis| axis.results), of(|axis| axis.taps));
+            let (n, c, o) = (conv.examples, conv.channels, conv.results);
+            format!("convolves {n} x {results} x {o}, taps {taps} x {c}")
+        }
         Body::Cumulative(body) => {
             let end = if body.reverse { ", from the end" } else { "" };
             let dims = dims(&[body.outer, body.length, body.inner]);

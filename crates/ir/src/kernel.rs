@@ -165,6 +165,8 @@ pub struct Scatter {
     pub indices: u32,
     pub updates: u32,
     pub write: u32,
+}
+
 /// `write[n, p…, o] = Σ over k… and c of x[n, element…, c] · w[k…, c, o]`, where each axis of space says
 /// which element of x a result reads under a tap, if any.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -196,11 +198,11 @@ pub enum Body {
     Rows(RowLoop),
     Columns(ColumnReduce),
     Dot(Dot),
+    Conv(Conv),
     Cumulative(Cumulative),
     Scatter(Scatter),
     Loop(Box<Loop>),
     Branch(Box<Branch>),
-    Conv(Conv),
 }
 
 /// One launch.

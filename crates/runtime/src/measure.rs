@@ -3,8 +3,8 @@
 use std::mem::{size_of, size_of_val};
 use std::sync::Arc;
 use vramlab_ir::kernel::{
-    Access, Body, Branch, ColumnReduce, Donation, Dot, Epilogue, Feed, Loop, LoopInst,
-    ResultSource, Routine, RowLoop, Sink, Slot, Stage, Start, Trips,
+    Access, Body, Branch, ColumnReduce, Conv, Donation, Dot, Epilogue, Feed, Loop, LoopInst,
+    ResultSource, Routine, RowLoop, Sink, Slot, Space, Stage, Start, Trips,
 };
 use vramlab_ir::{Eqn, Func, Kernel, Param, Program, ReduceKind, Reg, Shape, Type, Value};
 
@@ -156,6 +156,13 @@ impl Behind for Epilogue {
     }
 }
 
+impl Behind for Conv {
+    fn behind(&self) -> u64 {
+        let space = self.space.capacity() * size_of::<Space>();
+        space as u64 + self.x.behind() + self.w.behind() + self.write.behind()
+    }
+}
+
 impl Behind for Dot {
     fn behind(&self) -> u64 {
         self.batch.behind()
@@ -205,6 +212,7 @@ impl Behind for Kernel {
             Body::Rows(rows) => rows.behind(),
             Body::Columns(columns) => columns.behind(),
             Body::Dot(dot) => dot.behind(),
+            Body::Conv(conv) => conv.behind(),
             Body::Cumulative(_) | Body::Scatter(_) => 0,
             Body::Loop(looped) => whole(&**looped),
             Body::Branch(branch) => whole(&**branch),

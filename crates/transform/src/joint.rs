@@ -138,6 +138,11 @@ pub(crate) fn flops(func: &Func, eqn: &Eqn) -> u64 {
             let terms: usize = axes.lhs_contract.iter().map(|&a| types[0].shape[a]).product();
             2 * out * terms as u64
         }
+        Lowering::Conv(_) => {
+            let (results, filters) = (out, elements(&types[1]));
+            let each = types[1].shape.last().copied().unwrap_or(1).max(1) as u64;
+            2 * results * (filters / each)
+        }
         Lowering::Call(inner) => inner.eqns.iter().map(|eqn| flops(&inner, eqn)).sum(),
         _ => 0,
     }

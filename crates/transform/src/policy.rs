@@ -140,6 +140,8 @@ fn dot(func: &Func, eqn: &Eqn) -> Option<usize> {
     let types: Vec<Type> = eqn.inputs.iter().map(|&v| func.ty(v).clone()).collect();
     match eqn.op.lower(&types, &eqn.params) {
         Lowering::Dot(axes) => Some(axes.lhs_batch.len()),
+        // The examples of a convolution are a batch.
+        Lowering::Conv(_) => Some(1),
         _ => None,
     }
 }

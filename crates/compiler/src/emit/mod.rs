@@ -1,6 +1,7 @@
 //! Writing groups out as kernel images.
 
 mod columns;
+mod conv;
 mod dot;
 mod rows;
 mod scalar;
@@ -39,7 +40,7 @@ pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &O
     match group.kind {
         GroupKind::Map => order_dims(group),
         GroupKind::Rows | GroupKind::Columns => turn_reduction(graph, group),
-        GroupKind::Dot => {}
+        GroupKind::Dot | GroupKind::Conv => {}
         GroupKind::Whole => return whole::draft(graph, group, slots),
     }
     let mut emitter = Emitter::new(graph, group, slots);
@@ -47,6 +48,7 @@ pub(crate) fn draft(graph: &Graph, group: &mut Group, slots: &[u32], options: &O
         GroupKind::Map | GroupKind::Rows => Body::Rows(rows::emit(&mut emitter, options)),
         GroupKind::Columns => Body::Columns(columns::emit(&mut emitter)),
         GroupKind::Dot => Body::Dot(dot::emit(&mut emitter)),
+        GroupKind::Conv => Body::Conv(conv::emit(&mut emitter)),
         GroupKind::Whole => unreachable!("drafted above"),
     };
     emitter.finish(body)

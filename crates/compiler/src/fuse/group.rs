@@ -14,6 +14,8 @@ pub(crate) enum GroupKind {
     Columns,
     /// A product: the last dimensions are m, n and k.
     Dot,
+    /// A convolution: dimensions are those of the result, of the operand and of the filters, as many each.
+    Conv,
     /// A node that is a kernel by itself, over whole arrays: requests and roots only name these.
     Whole,
 }
@@ -102,12 +104,17 @@ impl Group {
             GroupKind::Rows => 1,
             GroupKind::Columns => 2,
             GroupKind::Dot => 3,
+            GroupKind::Conv => self.dims.len(),
         }
     }
 
     /// How many of the last dimensions a stored value does not move along.
     pub fn ignored(&self) -> usize {
-        matches!(self.kind, GroupKind::Dot) as usize
+        match self.kind {
+            GroupKind::Dot => 1,
+            GroupKind::Conv => self.dims.len() / 3 * 2,
+            _ => 0,
+        }
     }
 
     /// How often an item is evaluated.

@@ -363,7 +363,9 @@ impl Fuser<'_> {
             }
             GroupKind::Columns => Err("it is a result, and its user reduces it: stored".into()),
             GroupKind::Dot => Err("it is a result, and a product's loop stores one array".into()),
-            GroupKind::Whole => unreachable!("nothing joins a kernel of its own"),
+            GroupKind::Conv | GroupKind::Whole => {
+                unreachable!("nothing joins a kernel of its own")
+            }
         }
     }
 }

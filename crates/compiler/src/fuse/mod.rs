@@ -180,6 +180,7 @@ impl Fuser<'_> {
             Kind::Concatenate { .. }
             | Kind::Pad { .. }
             | Kind::Update
+            | Kind::Conv(_)
             | Kind::Cumulative { .. }
             | Kind::Scatter { .. } => self.store(id),
             Kind::Region(_) => unreachable!("taken above"),

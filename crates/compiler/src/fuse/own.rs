@@ -17,6 +17,7 @@ impl Fuser<'_> {
                 self.own_reduce(id, *outer, *reduced, *inner)
             }
             Kind::Dot { batch, m, n, k } => self.own_dot(id, *batch, *m, *n, *k),
+            Kind::Conv(_) => self.own_conv(id),
             Kind::Concatenate { axis } => self.own_concatenate(id, *axis),
             Kind::Pad { low } => self.own_pad(id, low),
             Kind::Update => self.own_update(id),
@@ -84,6 +85,25 @@ impl Fuser<'_> {
         let [lhs, rhs, write] = forms;
         let group = self.group(GroupKind::Dot, dims, id);
         self.own_item(id, group, write, &[lhs, rhs], true);
+    }
+
+    /// Loop dimensions are the axes of the result, of the operand and of the filters, each array moving
+    /// along its own: which elements meet is the kernel's business, where they lie is seen from here.
+    fn own_conv(&mut self, id: NodeId) {
+        let graph = self.graph;
+        let [x, w] = [0, 1].map(|input| graph.ty(graph.node(id).inputs[input]).shape.to_vec());
+        let all = [graph.ty(id).shape.to_vec(), x, w];
+        let forms: Vec<Form> = (0..all.len())
+            .map(|own| {
+                let strides = all.iter().enumerate().flat_map(|(at, dims)| match at == own {
+                    true => dense_strides(dims),
+                    false => vec![0; dims.len()],
+                });
+                Form { offset: 0, strides: strides.collect(), starts: Vec::new() }
+            })
+            .collect();
+        let group = self.group(GroupKind::Conv, all.concat(), id);
+        self.own_item(id, group, forms[0].clone(), &forms[1..], true);
     }
 
     /// A group whose root is the one item `id` itself.

@@ -90,7 +90,7 @@ impl Fuser<'_> {
     /// assembled arrays and loops in a fixed order have no siblings.
     fn likenesses(&self, at: u32, writers: &HashMap<NodeId, Vec<u32>>) -> Vec<Likeness> {
         let group = &self.groups[at as usize];
-        let apart = matches!(group.kind, GroupKind::Dot | GroupKind::Whole)
+        let apart = matches!(group.kind, GroupKind::Dot | GroupKind::Conv | GroupKind::Whole)
             || !group.after.is_empty()
             || !group.after_nodes.is_empty()
             || group.copies_operand

@@ -154,6 +154,10 @@ struct Point {
     rows: Vec<Option<Literal>>,
 }
 
+fn points(dims: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+    (0..dims.iter().product()).map(|at| coordinates(dims, at))
+}
+
 /// Coordinates of position `at` in `dims`.
 fn coordinates(dims: &[usize], at: usize) -> Vec<usize> {
     let mut rest = at;
@@ -176,10 +180,36 @@ impl Launch<'_, '_> {
             Body::Rows(rows) => self.rows(rows),
             Body::Columns(columns) => self.columns(columns),
             Body::Dot(dot) => self.dot(dot),
+            Body::Conv(conv) => self.conv(conv),
             Body::Cumulative(body) => self.cumulative(body),
             Body::Scatter(body) => self.scatter(body),
             Body::Loop(body) => control::looped(self.memory, &self.buffers, body, self.order),
             Body::Branch(body) => control::branch(self.memory, &self.buffers, body, self.order),
+        }
+    }
+
+    fn conv(&mut self, conv: &Conv) {
+        let extents =
+            |each: fn(&Space) -> usize| conv.space.iter().map(each).collect::<Vec<usize>>();
+        let taps = extents(|axis| axis.taps);
+        let space = extents(|axis| axis.results);
+        let results = [&[conv.examples], space.as_slice(), &[conv.results]];
+        for at in points(&results.concat()) {
+            let mut sum = 0.0;
+            for tap in points(&taps) {
+                let read = |axis: usize| {
+                    let space = conv.space[axis];
+                    space.moves.element(at[axis + 1], tap[axis], space.x)
+                };
+                let inside: Option<Vec<usize>> = (0..taps.len()).map(read).collect();
+                let Some(inside) = inside else { continue };
+                for channel in 0..conv.channels {
+                    let x = [&at[..1], &inside, &[channel]].concat();
+                    let w = [tap.as_slice(), &[channel, at[taps.len() + 1]]].concat();
+                    sum += self.load(&conv.x, &x, 0).as_f64() * self.load(&conv.w, &w, 0).as_f64();
+                }
+            }
+            self.store(&conv.write, &at, Literal::from_f64(conv.dtype, sum));
         }
     }
 

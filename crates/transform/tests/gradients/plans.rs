@@ -113,3 +113,36 @@ fn grad_residuals_of_that_gradient() {
     let made: Vec<_> = residuals(&segments).into_iter().filter(|r| r.param.is_none()).collect();
     assert_eq!(made.len(), 1, "the boundary between the two segments");
 }
+
+/// `layers` times max(conv(x, w), 0), padded so that space stays, and the sum.
+fn convnet(layers: usize, examples: usize, size: usize, channels: usize) -> Func {
+    let mut builder = FuncBuilder::new("convnet");
+    let wide = Type::new(DType::F32, [examples, size, size, channels]);
+    let mut x = builder.param(wide.clone());
+    let filters = Type::new(DType::F32, [3, 3, channels, channels]);
+    let ws: Vec<Value> = (0..layers).map(|_| builder.param(filters.clone())).collect();
+    let ones = || Param::Ints(vec![1, 1]);
+    for w in ws {
+        let params = ["stride", "low", "high", "x_dilation", "w_dilation"]
+            .iter()
+            .fold(Params::new(), |params, name| params.with(*name, ones()));
+        let product = builder.push(&vramlab_ops::CONV, params, &[x, w], None).unwrap()[0];
+        let zero = Params::new()
+            .with("value", Param::Literal(vramlab_ir::Literal::from_f64(DType::F32, 0.0)))
+            .with("shape", Param::Shape(vramlab_ir::Shape::scalar()));
+        let zero = builder.push(&vramlab_ops::FULL, zero, &[], None).unwrap()[0];
+        let both = [product, zero];
+        x = builder.push(&vramlab_ops::MAXIMUM, Params::new(), &both, None).unwrap()[0];
+    }
+    let axes = Param::Ints(vec![0, 1, 2, 3]);
+    let sum = Params::new().with("axes", axes).with("keep", Param::Bool(false));
+    let result = builder.push(&SUM, sum, &[x], None).unwrap()[0];
+    builder.finish(vec![result])
+}
+
+#[test]
+fn a_convnet_of_ten_layers_needs_no_more_than_under_jax() {
+    let program = planned(&convnet(10, 8, 32, 32)).1;
+    // benches/jax_temps.py, JAX 0.10.2 on the CPU.
+    assert!(program.temp_bytes <= 23_068_672, "{} bytes", program.temp_bytes);
+}
