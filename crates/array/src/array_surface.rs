@@ -87,6 +87,9 @@ pub mod products {
         matmul(other: Operand) = crate::contract::matmul,
             "The matrix product of the last two axes; leading axes are batches, which broadcast.",
             "ones([5, 2, 3]).matmul(&ones([3, 4]))";
+        conv2d(filters: Operand, stride: Int, padding: Int) = crate::contract::conv2d,
+            "The convolution of [examples, height, width, channels] by filters [height, width, channels, results]; padding counts zeros on every side.",
+            "ones([1, 5, 5, 2]).conv2d(&ones([3, 3, 2, 4]), 1, 1)";
         outer(other: Operand) = crate::contract::outer,
             "Every product of an element of x with one of other: a matrix.",
             "ones([2]).outer(ones([3]))";

@@ -113,3 +113,29 @@ pub(crate) fn outer(a: Input, b: Input) -> Result<Array, Fault> {
     let row = layout::ravel(b)?;
     binary(&vramlab_ops::MUL, column.input(), row.input())
 }
+
+/// `x[n, h, w, c]` under `filters[h, w, c, o]`, moved by `stride`, with `padding` zeros on every side.
+pub(crate) fn conv2d(x: Input, filters: Input, stride: i64, padding: i64) -> Result<Array, Fault> {
+    let (x, filters) = (array_of(x)?, array_of(filters)?);
+    if (x.rank(), filters.rank()) != (4, 4) {
+        let message = format!("{} and {}: both have four axes", x.ty(), filters.ty());
+        let help =
+            "x is [examples, height, width, channels], filters [height, width, channels, results]";
+        return Err(Fault::new(FaultKind::Shape, "conv2d", message).help(help));
+    }
+    let both = |value: i64| Param::Ints(vec![value, value]);
+    let params = Params::new()
+        .with("stride", both(stride))
+        .with("low", both(padding))
+        .with("high", both(padding))
+        .with("x_dilation", both(1))
+        .with("w_dilation", both(1));
+    let met = x.dtype().promote(filters.dtype());
+    let dtype = Domain::Accumulator.coerce(met);
+    let inputs = [x.input(), filters.input()];
+    let result = apply("conv2d", &vramlab_ops::CONV, params, &inputs, &[dtype, dtype])?;
+    match dtype == DType::F32 && met.is_float() && met != DType::F32 {
+        true => convert(result.input(), met),
+        false => Ok(result),
+    }
+}

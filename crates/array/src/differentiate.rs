@@ -404,3 +404,52 @@ pub(crate) fn residuals(body: Body, arguments: &[Array]) -> Result<String, Fault
     let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(located)?;
     Ok(vramlab_transform::residual_table(&joint, arguments.len()))
 }
+
+/// The function for every example at once: each of the `mapped` arguments has one more leading axis,
+/// and so has every result.
+///
+/// # Errors
+/// A fault of the function, a mapped argument without axes, batches of different sizes.
+pub(crate) fn vmap(
+    name: &'static str,
+    body: Body,
+    arguments: &[Array],
+    mapped: Option<&[i64]>,
+) -> Result<Results, Fault> {
+    let mapped = match mapped {
+        Some(mapped) => positions(name, mapped, arguments.len())?,
+        None => (0..arguments.len()).collect(),
+    };
+    let refuse = |message: String, help: &str| {
+        Err(placed(Fault::new(FaultKind::Shape, name, message)).help(help))
+    };
+    let mut types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let mut size: Option<(usize, usize)> = None;
+    for &at in &mapped {
+        let Some(extent) = types[at].shape.first().copied() else {
+            let message = format!("argument {at} is {}, which has no axis to map over", types[at]);
+            return refuse(
+                message,
+                "vmap_wrt maps over some of the arguments; the others are shared",
+            );
+        };
+        match size {
+            Some((first, size)) if size != extent => {
+                let message =
+                    format!("arguments {first} and {at} have {size} and {extent} examples");
+                return refuse(message, "the leading axes of mapped arguments are of one extent");
+            }
+            _ => size = Some((at, extent)),
+        }
+        types[at] = Type::new(types[at].dtype, types[at].shape[1..].to_vec());
+    }
+    let Some((_, size)) = size else {
+        return refuse("no argument is mapped".into(), "name at least one, or call the function");
+    };
+    let (Finished { func, captured }, structure) = trace::run("f", &types, body)?;
+    let batched: Vec<bool> =
+        (0..func.params.len()).map(|at| at < arguments.len() && mapped.contains(&at)).collect();
+    let func = vramlab_transform::vmap(&func, &batched, size).map_err(located)?;
+    let given: Vec<Array> = arguments.iter().chain(&captured).map(Array::alias).collect();
+    Ok((run(&func, &given, &Names::new())?, structure))
+}

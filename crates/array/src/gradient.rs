@@ -262,3 +262,27 @@ pub fn save_anything_except_these_names<const K: usize>(names: [&str; K]) -> Pol
 pub fn save_any_names_but_these<const K: usize>(names: [&str; K]) -> Policy {
     Policy::AnyNamesButThese(names.map(str::to_string).into())
 }
+
+/// The function for every example at once: each argument has one more leading axis, and so has every
+/// result.
+pub fn vmap<const N: usize, Out: Tree>(
+    f: impl Fn([&Array; N]) -> Out + Send + Sync + 'static,
+) -> Transformed<N, Out> {
+    Box::new(move |arguments| {
+        let body = |arrays: &[Array]| body(&f, arrays);
+        or_raise(differentiate::vmap("vmap", &body, &aliases(arguments), None).and_then(unflatten))
+    })
+}
+
+/// As vmap over the arguments at these positions; the others are the same for all examples.
+pub fn vmap_wrt<const N: usize, const M: usize, Out: Tree>(
+    mapped: [i32; M],
+    f: impl Fn([&Array; N]) -> Out + Send + Sync + 'static,
+) -> Transformed<N, Out> {
+    let mapped = mapped.map(i64::from);
+    Box::new(move |arguments| {
+        let body = |arrays: &[Array]| body(&f, arrays);
+        let found = differentiate::vmap("vmap_wrt", &body, &aliases(arguments), Some(&mapped));
+        or_raise(found.and_then(unflatten))
+    })
+}

@@ -109,6 +109,14 @@ fn checkpointed(name: &'static str, policy: Policy, f: Arc<dyn Callable>) -> Dyn
     })
 }
 
+fn mapped(name: &'static str, wrt: Option<Vec<i64>>, f: Arc<dyn Callable>) -> Dyn {
+    function(name, move |arguments| {
+        let body = |arrays: &[Array]| traceable(&*f, arrays);
+        let (results, structure) = differentiate::vmap(name, &body, arguments, wrt.as_deref())?;
+        Ok(rebuild(&structure, &mut results.into_iter()))
+    })
+}
+
 fn segments(k: i64, fs: Vec<Arc<dyn Callable>>) -> Result<Dyn, Fault> {
     let length = differentiate::segment_length(k)?;
     let apply = |f: &Arc<dyn Callable>, x: Dyn| f.call(vec![Dyn::List(vec![x])]);
@@ -416,6 +424,29 @@ pub(crate) static CHECKPOINTS: &[Item] = &[
             decoder.end()?;
             let body = |arrays: &[Array]| traceable(&*f, arrays);
             Ok(Dyn::Text(differentiate::residuals(&body, &given)?.into()))
+        },
+    },
+    Item {
+        name: "vmap",
+        place: Place::Function,
+        signature: "fn vmap<const N: usize, Out: Tree>(f: impl Fn([&Array; N]) -> Out + Send + Sync + 'static) -> Boxed<N, Out>",
+        doc: "The function for every example at once: each argument has one more leading axis, and \
+              so has every result.",
+        example: "let f = vmap(|[x, y]| x.dot(y));\nf([&ones([5, 3]), &ones([5, 3])])",
+        call: |arguments| {
+            let f = alone("vmap", arguments)?;
+            Ok(mapped("vmap", None, f))
+        },
+    },
+    Item {
+        name: "vmap_wrt",
+        place: Place::Function,
+        signature: "fn vmap_wrt<const N: usize, const M: usize, Out: Tree>(mapped: [i32; M], f: impl Fn([&Array; N]) -> Out + Send + Sync + 'static) -> Boxed<N, Out>",
+        doc: "As vmap over the arguments at these positions; the others are the same for all examples.",
+        example: "let f = vmap_wrt([1], |[w, x]| w.dot(x));\nf([&ones([2, 3]), &ones([5, 3])])",
+        call: |arguments| {
+            let (wrt, f) = positioned("vmap_wrt", arguments)?;
+            Ok(mapped("vmap_wrt", Some(wrt), f))
         },
     },
     Item {

@@ -82,7 +82,7 @@ pub mod prelude {
         dots_saveable, dots_with_no_batch_dims_saveable, everything_saveable, grad, grad_wrt,
         hessian, jacobian, jvp, nothing_saveable, remat, residuals, save_any_names_but_these,
         save_anything_except_these_names, save_only_these_names, stop_gradient, value_and_grad,
-        value_and_grad_wrt, vjp,
+        value_and_grad_wrt, vjp, vmap, vmap_wrt,
     };
     pub use crate::host::{display, input, sleep};
     pub use crate::inspect::{allclose, array, array_as, from_vec, split};

@@ -285,7 +285,10 @@ impl Game {
             Err(why) => {
                 let now = self.lab.context.mode();
                 // Where the old mode cannot place them anew either, each array has a region of its own.
-                assert!(now == before || breaks && now.to_string() == "platform", "{before} → {mode} {policy:?}, now {now}, breaks {breaks}: {why}");
+                assert!(
+                    now == before || breaks && now.to_string() == "platform",
+                    "{before} → {mode} {policy:?}, now {now}, breaks {breaks}: {why}"
+                );
                 tally.refused += usize::from(!plan.fits());
                 tally.broken += usize::from(breaks && plan.fits());
             }

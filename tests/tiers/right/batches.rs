@@ -1,0 +1,18 @@
+let f = vmap(|[x, y]| x.dot(y));
+let a = linspace(1.0, 6.0, 6).reshape([2, 3]);
+println!("{}", f([&a, &a]));
+let w = linspace(0.0, 1.0, 6).reshape([3, 2]);
+let shared = vmap_wrt([0], |[x, w]| x.dot(w).tanh());
+println!("{}", shared([&a, &w]));
+let captured = vmap(move |[x]| (x.sum(), x * 2.0));
+let (s, d) = captured([&a]);
+println!("{s} {d}");
+let each = vmap(grad(|[x]| (x * x).sum()));
+println!("{}", each([&a]));
+let fast = jit(vmap(|[x, y]| x.dot(y)));
+println!("{}", fast([&a, &a]));
+let pixels = linspace(1.0, 32.0, 32).reshape([1, 4, 4, 2]);
+let filters = ones([3, 3, 2, 1]);
+println!("{}", pixels.conv2d(&filters, 1, 0));
+let dw = grad(|[w, x]| x.conv2d(w, 2, 1).sum());
+println!("{}", dw([&filters, &pixels]).ravel());
