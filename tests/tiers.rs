@@ -91,6 +91,11 @@ fn random_owners_are_judged_alike_and_print_the_same() {
 }
 
 #[test]
+fn random_structs_are_judged_alike_and_print_the_same() {
+    compare("structs", (0..random_bodies()).map(random::body_with_structs).collect());
+}
+
+#[test]
 fn random_types_are_judged_alike_and_print_the_same() {
     compare("types", (0..random_bodies()).map(random_types::body).collect());
 }

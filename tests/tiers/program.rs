@@ -104,6 +104,7 @@ fn statements(cell: &str, index: usize) -> Result<String, String> {
     let variable = match last {
         syn::Stmt::Expr(syn::Expr::Path(path), None) => path.path.get_ident().is_some(),
         syn::Stmt::Expr(_, None) => false,
+        syn::Stmt::Macro(inner) if inner.mac.path.is_ident("tree") => return Ok(cell.to_string()),
         syn::Stmt::Macro(inner) if inner.semi_token.is_none() => false,
         _ => return Ok(cell.to_string()),
     };

@@ -49,6 +49,8 @@ impl Dice {
 pub struct Draw {
     dice: Dice,
     arrays: bool,
+    /// Pairs are structs with methods, not tuples.
+    structs: bool,
     /// Percent of moves that are made as clones, and of bindings that are mutable beyond need.
     care: usize,
     text: String,
@@ -60,9 +62,19 @@ pub struct Draw {
 
 /// The body with that number.
 pub fn body(number: u64) -> Source {
+    drawn(number, false, Dice::new(number))
+}
+
+/// The body with that number, with structs in it.
+pub fn body_with_structs(number: u64) -> Source {
+    drawn(number, true, Dice::new(number ^ 0x57c7))
+}
+
+fn drawn(number: u64, structs: bool, dice: Dice) -> Source {
     let mut draw = Draw {
-        dice: Dice::new(number),
+        dice,
         arrays: number.is_multiple_of(3),
+        structs,
         care: [0, 60, 90, 97][number as usize % 4],
         text: String::new(),
         indent: 0,
@@ -72,7 +84,7 @@ pub fn body(number: u64) -> Source {
     };
     draw.whole();
     Source {
-        name: format!("body_{number}"),
+        name: format!("{}_{number}", if structs { "structs" } else { "body" }),
         cells: vec![draw.text],
         expect: Default::default(),
         faults: false,
@@ -94,7 +106,39 @@ impl Draw {
         self.text.push('\n');
     }
 
+    /// The struct that stands for a pair.
+    fn declare_pair(&mut self) {
+        let owned = self.owned_type();
+        self.line(&format!("struct Pair {{ a: {owned}, b: {owned}, n: usize }}"));
+        self.line("impl Pair {");
+        self.line(&format!(
+            "    fn new(a: {owned}, b: {owned}) -> Self {{ Pair {{ a, b, n: 1 }} }}"
+        ));
+        self.line("    fn size(&self) -> usize { self.a.len() + self.b.len() + self.n }");
+        self.line(&format!("    fn first(&self) -> &{owned} {{ &self.a }}"));
+        self.line(&format!("    fn first_mut(&mut self) -> &mut {owned} {{ &mut self.a }}"));
+        self.line(&format!("    fn into_first(self) -> {owned} {{ self.a }}"));
+        self.line(
+            "    fn swap(&mut self) { std::mem::swap(&mut self.a, &mut self.b); self.n += 1; }",
+        );
+        self.line(&format!("    fn put(&mut self, b: {owned}) -> usize {{ self.b = b; self.n }}"));
+        self.line("}");
+    }
+
+    /// How a field of a pair is written.
+    fn field(&self, at: usize) -> &'static str {
+        match (self.structs, at) {
+            (true, 0) => "a",
+            (true, _) => "b",
+            (false, 0) => "0",
+            (false, _) => "1",
+        }
+    }
+
     fn whole(&mut self) {
+        if self.structs {
+            self.declare_pair();
+        }
         for ty in [Ty::Owned, Ty::List, Ty::Number] {
             self.bind(ty);
         }
@@ -130,6 +174,7 @@ impl Draw {
         match ty {
             Ty::Number => "i32".into(),
             Ty::Owned => owned.into(),
+            Ty::Pair if self.structs => "Pair".into(),
             Ty::Pair => format!("({owned}, {owned})"),
             Ty::List => format!("Vec<{owned}>"),
             Ty::Maybe => format!("Option<{owned}>"),
@@ -259,6 +304,16 @@ impl Draw {
     }
 
     fn bind_reference(&mut self) {
+        if self.structs
+            && self.chance(30)
+            && let Some(pair) = self.pick(Ty::Pair)
+        {
+            let name = self.fresh();
+            let (method, ty) = [("first", Ty::Ref), ("first_mut", Ty::Mut)][self.next(2)];
+            self.line(&format!("let {name} = {pair}.{method}();"));
+            self.variables.push(Variable { name, ty });
+            return;
+        }
         let (ty, target, how) = match self.next(4) {
             0 => (Ty::Ref, self.place(), "&"),
             1 => (Ty::Mut, self.place(), "&mut "),
@@ -274,7 +329,7 @@ impl Draw {
     /// A place of the owned type.
     fn place(&mut self) -> Option<String> {
         match self.next(6) {
-            0 | 1 => self.pick(Ty::Pair).map(|pair| format!("{pair}.0")),
+            0 | 1 => self.pick(Ty::Pair).map(|pair| format!("{pair}.{}", self.field(0))),
             2 => self.pick(Ty::List).map(|list| format!("{list}[0]")),
             3 => self.pick(Ty::Mut).map(|reference| format!("*{reference}")),
             _ => self.pick(Ty::Owned),
@@ -285,6 +340,13 @@ impl Draw {
         let by_move = if self.chance(40) { "move " } else { "" };
         let (ty, body) = match self.next(5) {
             0 | 1 => (Ty::Reader, self.length()),
+            2 if self.structs && self.chance(50) => match self.pick(Ty::Pair) {
+                Some(pair) => {
+                    let body = ["{}.n += 1", "{}.swap()", "{}.b = {}.a.clone()"][self.next(3)];
+                    (Ty::Writer, body.replace("{}", &pair))
+                }
+                None => return self.read(),
+            },
             2 => match self.pick(Ty::Number) {
                 Some(number) => (Ty::Writer, format!("{number} += 1")),
                 None => return self.read(),
@@ -331,7 +393,10 @@ impl Draw {
     fn assign(&mut self) {
         let target = match self.next(6) {
             0 => self.pick(Ty::Mut).map(|name| (format!("*{name}"), Ty::Owned)),
-            1 => self.pick(Ty::Pair).map(|name| (format!("{name}.1"), Ty::Owned)),
+            1 => {
+                let pair = self.pick(Ty::Pair);
+                pair.map(|name| (format!("{name}.{}", self.field(1)), Ty::Owned))
+            }
             2 => self.pick(Ty::List).map(|name| (format!("{name}[0]"), Ty::Owned)),
             3 => self.pick(Ty::Ref).map(|name| (name, Ty::Ref)),
             _ => {
@@ -355,7 +420,13 @@ impl Draw {
         let ty = [Ty::Owned, Ty::Pair, Ty::List, Ty::Ref, Ty::Mut, Ty::ListRef, Ty::ListMut]
             [self.next(7)];
         match self.pick(ty) {
-            Some(name) if ty == Ty::Pair => format!("{name}.{}.len()", self.next(2)),
+            Some(name) if ty == Ty::Pair && self.structs && self.chance(50) => {
+                format!("{name}.{}", ["size()", "n", "first().len()"][self.next(3)])
+            }
+            Some(name) if ty == Ty::Pair => {
+                let at = self.next(2);
+                format!("{name}.{}.len()", self.field(at))
+            }
             Some(name) if ty == Ty::List && self.chance(30) => format!("{name}[0].len()"),
             Some(name) => format!("{name}.len()"),
             None => "1usize".to_string(),
@@ -402,6 +473,19 @@ impl Draw {
     }
 
     fn change_list(&mut self) {
+        if self.structs
+            && self.chance(35)
+            && let Some(pair) = self.pick(Ty::Pair)
+        {
+            let value = self.value(Ty::Owned, 1);
+            let size = self.length();
+            let line = match self.next(3) {
+                0 => format!("{pair}.swap();"),
+                1 => format!("{pair}.n += {size};"),
+                _ => format!("println!(\"{{}}\", {pair}.put({value}));"),
+            };
+            return self.line(&line);
+        }
         let ty = if self.chance(70) { Ty::List } else { Ty::ListMut };
         let Some(list) = self.pick(ty) else { return self.read() };
         let line = match self.next(5) {
@@ -419,6 +503,20 @@ impl Draw {
     fn take_apart(&mut self) {
         let Some(pair) = self.pick(Ty::Pair) else { return self.bind(Ty::Pair) };
         let (a, b) = (self.fresh(), self.fresh());
+        if self.structs {
+            let (line, ty, both) = match self.next(4) {
+                0 => (format!("let Pair {{ a: mut {a}, b: {b}, .. }} = {pair};"), Ty::Owned, true),
+                1 => (format!("let Pair {{ a: {a}, .. }} = {pair};"), Ty::Owned, false),
+                2 => (format!("let Pair {{ a: {a}, b: {b}, n: _ }} = &{pair};"), Ty::Ref, true),
+                _ => (format!("let Pair {{ a: {a}, b: {b}, .. }} = &mut {pair};"), Ty::Mut, true),
+            };
+            self.line(&line);
+            self.variables.push(Variable { name: a, ty });
+            if both {
+                self.variables.push(Variable { name: b, ty });
+            }
+            return;
+        }
         let (line, ty, both) = match self.next(4) {
             0 => (format!("let (mut {a}, {b}) = {pair};"), Ty::Owned, true),
             1 => (format!("let ({a}, _) = {pair};"), Ty::Owned, false),
@@ -452,6 +550,17 @@ impl Draw {
             Ty::Owned => self.owned(depth),
             Ty::Pair => match self.pick(Ty::Pair) {
                 Some(name) if self.chance(30) && !self.chance(self.care) => name,
+                Some(name) if self.structs && self.chance(30) && !self.chance(self.care) => {
+                    let b = self.owned(depth);
+                    format!("Pair {{ b: {b}, ..{name} }}")
+                }
+                _ if self.structs => {
+                    let (a, b) = (self.owned(depth), self.owned(depth));
+                    match self.next(2) {
+                        0 => format!("Pair::new({a}, {b})"),
+                        _ => format!("Pair {{ n: 0, b: {a}, a: {b} }}"),
+                    }
+                }
                 _ => {
                     let (a, b) = (self.owned(depth), self.owned(depth));
                     format!("({a}, {b})")
@@ -508,7 +617,11 @@ impl Draw {
             (8, Some(name)) if !self.arrays => format!("std::mem::take(&mut {name})"),
             (9 | 10, _) if self.chance(self.care) => self.made_new(),
             (9, _) => match self.pick(Ty::Pair) {
-                Some(name) => format!("{name}.{}", self.next(2)),
+                Some(name) if self.structs && self.chance(40) => format!("{name}.into_first()"),
+                Some(name) => {
+                    let at = self.next(2);
+                    format!("{name}.{}", self.field(at))
+                }
                 None => self.made_new(),
             },
             (10, _) => match self.pick(Ty::Maybe) {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// What one file printed, and the fault that ended it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,13 +82,18 @@ fn rustc(libraries: &Libraries) -> Command {
     command
 }
 
-/// The text made from `program` by `make`, which gets the path of the program's file; kept.
+/// The text made from `program` by `make`, which gets the path of the program's file; kept. With
+/// `shared`, several tests may ask for it at once.
 fn kept(
     name: &str,
     program: &str,
     libraries: &Libraries,
+    shared: bool,
     make: impl FnOnce(&Path) -> Result<String, String>,
 ) -> Result<String, String> {
+    // Tests of one process that want the same text make it once, one after the other.
+    static MAKING: Mutex<()> = Mutex::new(());
+    let _made_alone = shared.then(|| MAKING.lock().unwrap_or_else(PoisonError::into_inner));
     let mut hasher = DefaultHasher::new();
     (program, libraries.stamp).hash(&mut hasher);
     let folder = libraries.dependencies.join("../../tiers");
@@ -107,7 +112,7 @@ fn kept(
 /// Runs every file as one program: what each printed.
 pub fn run(name: &str, sources: &[Source]) -> Result<BTreeMap<String, Output>, String> {
     let libraries = LIBRARIES.as_ref()?;
-    let text = kept(name, &program::whole(sources)?, libraries, |path| {
+    let text = kept(name, &program::whole(sources)?, libraries, true, |path| {
         let binary = path.with_extension("bin");
         let mut compile = rustc(libraries);
         compile.args(["--crate-name", name, "-C", "debug-assertions=on", "-o"]);
@@ -148,7 +153,7 @@ pub fn codes_of_all(name: &str, sources: &[Source]) -> Result<Vec<BTreeSet<Strin
 /// Line and code of each error.
 fn check(name: &str, program: &str) -> Result<Vec<(usize, String)>, String> {
     let libraries = LIBRARIES.as_ref()?;
-    let text = kept(name, program, libraries, |path| {
+    let text = kept(name, program, libraries, false, |path| {
         let mut check = rustc(libraries);
         check
             .args(["--crate-type", "lib", "--emit", "metadata", "--error-format", "json"])

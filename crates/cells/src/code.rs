@@ -9,6 +9,7 @@ use crate::ty::{FloatKind, FnSig, IntKind, Ty};
 use crate::value::Value;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use vramlab_array::StructNames;
 use vramlab_array::surface::Item;
 
 /// A `fn` item. Its code is set once the item is built; calls reach it through this cell, so
@@ -20,6 +21,8 @@ pub struct FnCell {
     pub code: OnceLock<Arc<Code>>,
     /// As the user wrote it.
     pub source: String,
+    /// References in the result come from the first argument, the receiver.
+    pub lends_first: bool,
 }
 
 impl fmt::Debug for FnCell {
@@ -151,6 +154,12 @@ pub enum Inst {
     },
     Tuple {
         dest: Slot,
+        parts: Vec<Operand>,
+    },
+    /// The fields in the order of declaration.
+    Struct {
+        dest: Slot,
+        names: Arc<StructNames>,
         parts: Vec<Operand>,
     },
     List {
@@ -390,4 +399,6 @@ pub struct Draft {
     pub captures: u32,
     pub is_closure: bool,
     pub is_cell: bool,
+    /// References in the result may only come from the first argument.
+    pub lends_first: bool,
 }

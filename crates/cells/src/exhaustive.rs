@@ -3,6 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::hir::{Arm, Pattern, PatternKind};
 use crate::ir::Span;
+use crate::structs::{Form, StructDef};
 use crate::ty::{Infer, Ty};
 use crate::value::Value;
 
@@ -184,6 +185,7 @@ fn uncovered(rows: &[Vec<Shape>], types: &[Ty]) -> Option<Vec<String>> {
         }
         Ty::Char => numbers(&rows, rest, 0, 0x10_FFFF, &|_, _| "_".to_string()),
         Ty::Tuple(parts) => fields(&rows, parts, rest, &|parts| format!("({})", parts.join(", "))),
+        Ty::Struct(def) => fields(&rows, def.fields(), rest, &|parts| struct_text(def, parts)),
         Ty::Ref(_, to) => fields(&rows, &[(**to).clone()], rest, &|parts| format!("&{}", parts[0])),
         Ty::Array(element, length) => {
             let count = match **length {
@@ -208,6 +210,21 @@ fn uncovered(rows: &[Vec<Shape>], types: &[Ty]) -> Option<Vec<String>> {
         Ty::Named("Result", arguments) => option(&rows, &arguments[0], rest, ("Ok", "Err(_)")),
         Ty::Slice(element) => lists(&rows, element, rest),
         _ => default_rows(&rows, rest, "_"),
+    }
+}
+
+/// A struct as a pattern.
+fn struct_text(def: &StructDef, parts: &[String]) -> String {
+    let name = def.name();
+    match def.form {
+        Form::Unit => name.to_string(),
+        Form::Tuple => format!("{name}({})", parts.join(", ")),
+        Form::Named => {
+            let fields = def.names.fields.iter().zip(parts);
+            let fields: Vec<String> =
+                fields.map(|(field, part)| format!("{field}: {part}")).collect();
+            format!("{name} {{ {} }}", fields.join(", "))
+        }
     }
 }
 

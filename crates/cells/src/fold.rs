@@ -64,6 +64,16 @@ pub fn fold(expr: &Expr, infer: &Infer) -> Result<Option<Value>, Box<Diagnostic>
         Kind::Tuple(parts) if parts.is_empty() => Some(Value::Unit),
         Kind::Tuple(parts) => fold_all(parts, infer)?.map(Value::Tuple),
         Kind::List(parts) => fold_all(parts, infer)?.map(Value::List),
+        Kind::Struct { def, fields, base: None } => {
+            let mut parts = vec![Value::Gone; fields.len()];
+            for (at, field) in fields {
+                match fold(field, infer)? {
+                    Some(value) => parts[*at as usize] = value,
+                    None => return Ok(None),
+                }
+            }
+            Some(Value::Struct(def.names.clone(), parts.into()))
+        }
         Kind::Repeat(value, count) => match (fold(value, infer)?, fold(count, infer)?) {
             (Some(value), Some(Value::Int(count))) if (0..1 << 20).contains(&count) => {
                 Some(Value::List(vec![value; count as usize]))

@@ -4,6 +4,7 @@
 use crate::code::FnCell;
 use crate::ir::Span;
 use crate::library::Row;
+use crate::structs::StructDef;
 use crate::ty::Ty;
 use crate::value::Value;
 use std::sync::Arc;
@@ -60,6 +61,12 @@ pub enum Kind {
     /// One element by number, or a slice by range.
     Index(Box<Expr>, Box<Expr>),
     Tuple(Vec<Expr>),
+    /// Fields by their positions, as they are written; the rest comes from the base.
+    Struct {
+        def: Arc<StructDef>,
+        fields: Vec<(u32, Expr)>,
+        base: Option<Box<Expr>>,
+    },
     List(Vec<Expr>),
     Repeat(Box<Expr>, Box<Expr>),
     Range {
@@ -107,6 +114,11 @@ pub enum Kind {
         error: bool,
         newline: bool,
     },
+    /// Appends text to a `String`.
+    Write {
+        target: Box<Expr>,
+        format: Format,
+    },
     Panic(Format),
     /// `assert!(…)`: (condition, its text or message).
     Assert(Box<Expr>, Option<Format>, String),
@@ -125,6 +137,8 @@ pub enum Callee {
     Surface(&'static Item, Vec<Ty>),
     Library(&'static Row),
     Function(Arc<FnCell>),
+    /// A method of a cell's struct, the receiver first.
+    Method(Arc<FnCell>),
     /// A closure, a function pointer, a boxed or a jitted function.
     Value(Box<Expr>),
 }

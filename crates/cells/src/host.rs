@@ -1,6 +1,7 @@
 //! What a running cell may ask of the session, and what it hands back.
 
 use crate::ir::Fault;
+use crate::ty::Ty;
 use vramlab_array::surface::Dyn;
 
 /// The session's side of a run. Every call happens on the thread that runs the cell.
@@ -18,6 +19,8 @@ pub trait Host {
     fn interrupted(&self) -> bool;
     /// An array is now held under this path (`x`, `params[3]`, `t.0`).
     fn bound(&mut self, path: &str, value: &Dyn);
+    /// Something that the user should know beside what the cell itself says.
+    fn note(&mut self, text: &str);
 }
 
 /// A cell's value.
@@ -30,6 +33,8 @@ pub struct Shown {
     pub text: String,
     /// The tail is only a variable: shown, not moved, and not kept in `Out`.
     pub is_variable: bool,
+    /// The type itself, which the text may not name in a later cell.
+    pub(crate) of: Ty,
 }
 
 /// How a run ended. Both may be `None`: the cell had no value.

@@ -9,10 +9,11 @@ use crate::hir::Tree;
 use crate::host::{Host, RunOutcome, Shown, Variable};
 use crate::library;
 use crate::show;
+use crate::structs::{Associated, StructDef, names_any};
 use crate::ty::{Infer, Ty};
 use crate::value::Value;
 use crate::vm::Vm;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use syn::parse::Parser;
 use vramlab_array::surface::Dyn;
@@ -45,6 +46,11 @@ pub struct Prepared {
     bindings: Vec<(String, Binding)>,
     functions: Vec<Arc<FnCell>>,
     constants: Vec<(String, Ty, Value)>,
+    structs: Vec<Arc<StructDef>>,
+    associated: Vec<(u64, String, Associated)>,
+    /// Structs of earlier cells that go.
+    replaced: Vec<u64>,
+    writes: bool,
     held: Vec<(u32, Held)>,
     next_global: u32,
     value_ty: Ty,
@@ -71,6 +77,11 @@ pub struct Interpreter {
     variables: HashMap<String, Binding>,
     functions: HashMap<String, Arc<FnCell>>,
     constants: HashMap<String, (Ty, Value)>,
+    structs: HashMap<String, Arc<StructDef>>,
+    /// What `impl` blocks gave to the struct of that number.
+    associated: HashMap<u64, BTreeMap<String, Associated>>,
+    /// `std::fmt::Write` was brought into scope.
+    writes: bool,
     held: HashMap<u32, Held>,
     /// Places of replaced variables that a reference may still look at.
     shadowed: Vec<u32>,
@@ -92,6 +103,26 @@ impl Names for Interpreter {
 
     fn constant(&self, name: &str) -> Option<(Ty, Value)> {
         self.constants.get(name).cloned()
+    }
+
+    fn structure(&self, name: &str) -> Option<Arc<StructDef>> {
+        self.structs.get(name).cloned()
+    }
+
+    fn structures(&self) -> Vec<Arc<StructDef>> {
+        self.structs.values().cloned().collect()
+    }
+
+    fn associated(&self, id: u64, name: &str) -> Option<Associated> {
+        self.associated.get(&id)?.get(name).cloned()
+    }
+
+    fn associated_names(&self, id: u64) -> Vec<String> {
+        self.associated.get(&id).into_iter().flat_map(|all| all.keys().cloned()).collect()
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
     }
 
     fn all(&self) -> Vec<String> {
@@ -150,6 +181,9 @@ impl Interpreter {
         let tree = checker.cell(&statements)?;
         let constants = std::mem::take(&mut checker.constants);
         let functions = std::mem::take(&mut checker.top_functions);
+        let structs = std::mem::take(&mut checker.structs);
+        let associated = std::mem::take(&mut checker.associated);
+        let replaced = std::mem::take(&mut checker.replaced);
         let built = self.build(&tree, &checker.infer, cell)?;
         let bindings = new_bindings(&tree, &checker.infer, cell);
         Ok(Prepared {
@@ -158,6 +192,10 @@ impl Interpreter {
             bindings,
             functions,
             constants,
+            structs,
+            associated,
+            replaced,
+            writes: checker.writes,
             held: built.held,
             next_global: built.next_global,
             value_ty: built.value_ty,
@@ -225,7 +263,15 @@ impl Interpreter {
         let mut globals = Vec::new();
         globals.resize_with(self.globals.len(), Value::default);
         let (functions, constants) = (self.functions.clone(), self.constants.clone());
-        Interpreter { globals, functions, constants, ..Interpreter::default() }
+        Interpreter {
+            globals,
+            functions,
+            constants,
+            structs: self.structs.clone(),
+            associated: self.associated.clone(),
+            writes: self.writes,
+            ..Interpreter::default()
+        }
     }
 
     /// The place of a variable that has a value.
@@ -255,6 +301,14 @@ impl Interpreter {
 
     /// Runs a prepared cell. Statements that completed stay, whatever comes after them.
     pub fn run(&mut self, prepared: Prepared, host: &mut dyn Host) -> RunOutcome {
+        self.forget(&prepared, host);
+        self.writes |= prepared.writes;
+        for def in &prepared.structs {
+            self.structs.insert(def.name().to_string(), def.clone());
+        }
+        for (id, name, value) in &prepared.associated {
+            self.associated.entry(*id).or_default().insert(name.clone(), value.clone());
+        }
         for function in &prepared.functions {
             self.variables.remove(&function.name);
             self.functions.insert(function.name.clone(), function.clone());
@@ -277,6 +331,65 @@ impl Interpreter {
         self.globals.truncate(prepared.next_global as usize);
         self.keep(&prepared, &there, outcome.error.is_some());
         outcome
+    }
+
+    /// Structs that a cell defines anew end with everything that names them: values of the old type
+    /// would be read as the new one.
+    fn forget(&mut self, prepared: &Prepared, host: &mut dyn Host) {
+        let ids = prepared.replaced.as_slice();
+        if ids.is_empty() {
+            return;
+        }
+        let gone = |ty: &Ty| names_any(ty, ids);
+        let in_sig = |cell: &FnCell| cell.sig.params.iter().chain([&cell.sig.ret]).any(gone);
+        let mut dropped: Vec<(u32, String)> = Vec::new();
+        self.variables.retain(|name, binding| {
+            let ends = gone(&binding.ty);
+            if ends {
+                dropped.push((binding.global, name.clone()));
+            }
+            !ends
+        });
+        let mut lost: Vec<String> = Vec::new();
+        self.functions.retain(|name, cell| {
+            let ends = in_sig(cell);
+            if ends {
+                lost.push(format!("fn {name}"));
+            }
+            !ends
+        });
+        self.constants.retain(|name, (ty, _)| {
+            let ends = gone(ty);
+            if ends {
+                lost.push(format!("const {name}"));
+            }
+            !ends
+        });
+        let is_new = |name: &String| prepared.structs.iter().any(|def| def.name() == name);
+        let mut anew: Vec<String> = Vec::new();
+        self.structs.retain(|name, def| {
+            let ends = ids.contains(&def.id);
+            match ends && is_new(name) {
+                true => anew.push(name.clone()),
+                false if ends => lost.push(format!("struct {name}")),
+                false => {}
+            }
+            !ends
+        });
+        for id in ids {
+            self.associated.remove(id);
+        }
+        for own in self.associated.values_mut() {
+            own.retain(|_, value| !value.names_any(ids));
+        }
+        self.shadowed.extend(dropped.iter().map(|(global, _)| *global));
+        for (global, _) in &dropped {
+            self.held.remove(global);
+        }
+        self.sweep();
+        dropped.sort();
+        let names: Vec<String> = dropped.into_iter().map(|(_, name)| name).collect();
+        tell_gone(anew, &names, lost, host);
     }
 
     /// Takes over what the cell bound and moved.
@@ -404,6 +517,23 @@ impl Interpreter {
     pub fn insert(&mut self, name: &str, ty: &str, value: Dyn, cell: u32) -> Result<(), String> {
         let parsed: syn::Type = syn::parse_str(ty).map_err(|error| error.to_string())?;
         let ty = Checker::new(self, ty).read_type(&parsed).map_err(|fault| fault.message)?;
+        self.bind_value(name, ty, value, cell);
+        Ok(())
+    }
+
+    /// Binds a cell's value to a name; an older one of that name ends.
+    ///
+    /// # Errors
+    /// A type that the tier cannot keep: a closure's.
+    pub fn keep_output(&mut self, name: &str, shown: Shown, cell: u32) -> Result<(), String> {
+        if holds_struct(&shown.of) {
+            self.bind_value(name, shown.of, shown.value, cell);
+            return Ok(());
+        }
+        self.insert(name, &shown.ty, shown.value, cell)
+    }
+
+    fn bind_value(&mut self, name: &str, ty: Ty, value: Dyn, cell: u32) {
         let global = self.globals.len() as u32;
         self.globals.push(Value::from_dyn(value));
         let binding = Binding { global, ty, mutable: false, cell };
@@ -411,7 +541,6 @@ impl Interpreter {
             self.shadowed.push(old.global);
             self.sweep();
         }
-        Ok(())
     }
 
     /// The type of an expression, as far as the session's variables and the text before it tell.
@@ -446,6 +575,9 @@ impl Interpreter {
                 doc: String::new(),
             }));
         }
+        if let Ty::Struct(def) = ty.peeled() {
+            out.extend(self.members_of(def));
+        }
         if let Ty::Named(record, _) = ty.peeled()
             && let Some(record) =
                 vramlab_array::surface::RECORDS.iter().find(|own| own.name == *record)
@@ -456,7 +588,11 @@ impl Interpreter {
                 doc: String::new(),
             }));
         }
-        out.extend(library::methods(&ty).into_iter().map(|candidate| Member {
+        let methods = library::methods(&ty).into_iter().filter(|candidate| match ty.peeled() {
+            Ty::Struct(def) => candidate.name() == "clone" && def.derives.clone,
+            _ => true,
+        });
+        out.extend(methods.map(|candidate| Member {
             name: candidate.name().into(),
             detail: candidate.text().into(),
             doc: match candidate {
@@ -465,6 +601,40 @@ impl Interpreter {
             },
         }));
         Some(out)
+    }
+
+    /// Fields and methods of a struct.
+    fn members_of(&self, def: &StructDef) -> Vec<Member> {
+        let fields = def.names.fields.iter().zip(def.fields());
+        let mut out: Vec<Member> = fields
+            .map(|(name, ty)| Member {
+                name: name.to_string(),
+                detail: ty.to_string(),
+                doc: String::new(),
+            })
+            .collect();
+        for (name, value) in self.associated.get(&def.id).into_iter().flatten() {
+            if let Associated::Function { receiver: Some(_), .. } = value {
+                let detail = value.text(name);
+                out.push(Member { name: name.clone(), detail, doc: String::new() });
+            }
+        }
+        out
+    }
+
+    /// The structs: (name, source, what `impl` blocks gave them).
+    pub fn structs(&self) -> Vec<(String, String, Vec<String>)> {
+        let mut all: Vec<_> = self
+            .structs
+            .values()
+            .map(|def| {
+                let own = self.associated.get(&def.id).into_iter().flatten();
+                let given = own.map(|(name, value)| value.text(name)).collect();
+                (def.name().to_string(), def.source.clone(), given)
+            })
+            .collect();
+        all.sort();
+        all
     }
 
     /// Names that may stand at the end of `code`: variables bound before it, functions, constants
@@ -494,6 +664,9 @@ impl Interpreter {
         }
         for (name, detail, _) in self.functions() {
             add(&name, detail, "");
+        }
+        for (name, ..) in self.structs() {
+            add(&name, format!("struct {name}"), "");
         }
         for (name, (ty, _)) in &self.constants {
             add(name, format!("const {name}: {ty}"), "");
@@ -535,7 +708,46 @@ fn shown(
     } else {
         vm.to_dyn(value)?
     };
-    Ok(Some(Shown { value, ty: ty.to_string(), text, is_variable: prepared.tail_variable }))
+    let is_variable = prepared.tail_variable;
+    Ok(Some(Shown { value, ty: ty.to_string(), text, is_variable, of: ty.clone() }))
+}
+
+/// A struct's name may mean another type later, so such a type is not told as text.
+fn holds_struct(ty: &Ty) -> bool {
+    match ty {
+        Ty::Struct(_) => true,
+        Ty::Tuple(parts) | Ty::Named("Vec" | "Option" | "Result" | "Box", parts) => {
+            parts.iter().any(holds_struct)
+        }
+        Ty::Named("Jit", parts) => holds_struct(&parts[1]),
+        Ty::Array(element, _) => holds_struct(element),
+        _ => false,
+    }
+}
+
+fn tell_gone(
+    mut anew: Vec<String>,
+    dropped: &[String],
+    mut lost: Vec<String>,
+    host: &mut dyn Host,
+) {
+    if dropped.is_empty() && lost.is_empty() {
+        return;
+    }
+    anew.sort();
+    lost.sort();
+    let list = |names: &[String]| {
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    let verb = if anew.len() == 1 { "is a new type" } else { "are new types" };
+    let mut words = format!("{} {verb}", list(&anew));
+    if !dropped.is_empty() {
+        words.push_str(&format!("; dropped with the old: {}", list(dropped)));
+    }
+    if !lost.is_empty() {
+        words.push_str(&format!("; gone, since they name the old: {}", list(&lost)));
+    }
+    host.note(&words);
 }
 
 /// Values of the type may refer to variables; what transforms return may not.
@@ -615,4 +827,5 @@ impl Host for Quiet {
         false
     }
     fn bound(&mut self, _: &str, _: &Dyn) {}
+    fn note(&mut self, _: &str) {}
 }

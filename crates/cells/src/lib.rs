@@ -30,6 +30,7 @@ mod library;
 mod place;
 mod show;
 mod signature;
+mod structs;
 mod transplant;
 mod ty;
 mod value;

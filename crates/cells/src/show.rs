@@ -3,6 +3,7 @@
 use crate::format::{self, Layout};
 use crate::hir::{Align, Style};
 use crate::interrupt::Fallible;
+use crate::structs::Form;
 use crate::ty::{FloatKind, IntKind, Ty};
 use crate::value::Value;
 use crate::vm::Vm;
@@ -82,6 +83,26 @@ pub fn value(
             let parts = parts(vm, values, |index| types[index].clone(), layout)?;
             let close = if format::is_single(ty) && !alternate { ",)" } else { ")" };
             format::sequence(out, "(", close, &parts, alternate);
+        }
+        (Value::Struct(names, values), Ty::Struct(def)) => {
+            let mut parts = parts(vm, values, |index| def.fields()[index].clone(), layout)?;
+            match def.form {
+                _ if values.is_empty() => out.push_str(&names.name),
+                Form::Named => {
+                    for (part, field) in parts.iter_mut().zip(&names.fields) {
+                        part.insert_str(0, &format!("{field}: "));
+                    }
+                    let (open, close) = if alternate { (" {", "}") } else { (" { ", " }") };
+                    format::sequence(
+                        out,
+                        &format!("{}{open}", names.name),
+                        close,
+                        &parts,
+                        alternate,
+                    );
+                }
+                _ => format::sequence(out, &format!("{}(", names.name), ")", &parts, alternate),
+            }
         }
         (Value::Option(None), _) => out.push_str("None"),
         (Value::Option(Some(inner)), ty) => {

@@ -1,5 +1,6 @@
 //! Types, and their inference: unification with general, integer, float and length variables.
 
+use crate::structs::StructDef;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -183,6 +184,8 @@ pub enum Ty {
     Ref(bool, Arc<Ty>),
     /// `String`, `Vec<T>`, `Option<T>`, `Range<T>`, `Box<T>`, and the prelude's own types.
     Named(&'static str, Types),
+    /// A struct of a cell.
+    Struct(Arc<StructDef>),
     Const(u64),
     /// A `fn` item: its number, unique in the session.
     FnItem(u64, Arc<FnSig>),
@@ -280,6 +283,7 @@ impl Ty {
             Ty::Array(element, _) => element.is_copy(),
             Ty::Named("Option", arguments) => arguments.iter().all(Ty::is_copy),
             Ty::Named("DType", _) => true,
+            Ty::Struct(def) => def.derives.copy,
             Ty::Closure(closure) => closure.facts.get().is_some_and(|facts| facts.copy),
             Ty::Ref(true, _) | Ty::Named(..) | Ty::DynFn(_) | Ty::Var(_) | Ty::Param(_) => false,
         }
@@ -293,6 +297,7 @@ impl Ty {
             Ty::Named("Option", arguments) => arguments.iter().any(Ty::needs_drop),
             Ty::Named("DType" | "Range" | "RangeInclusive" | "RangeFull", _) => false,
             Ty::Named(..) => true,
+            Ty::Struct(def) => def.fields().iter().any(Ty::needs_drop),
             Ty::Closure(closure) => closure.facts.get().is_none_or(|facts| facts.drops),
             _ => false,
         }
@@ -305,6 +310,7 @@ impl Ty {
             Ty::Named("Iter", _) | Ty::DynFn(_) => true,
             Ty::Tuple(parts) | Ty::Named(_, parts) => parts.iter().any(Ty::holds_references),
             Ty::Array(element, _) | Ty::Slice(element) => element.holds_references(),
+            Ty::Struct(def) => def.fields().iter().any(Ty::holds_references),
             Ty::Closure(closure) => closure.facts.get().is_some_and(|facts| facts.borrows),
             _ => false,
         }
@@ -313,7 +319,11 @@ impl Ty {
     /// Values of the type are told to the session by name: arrays, and functions that are called by
     /// the name of the variable which holds them.
     pub fn is_told(&self) -> bool {
-        self.holds_arrays() || matches!(self, Ty::Named("Jit", _))
+        match self {
+            Ty::Named("Jit", _) => true,
+            Ty::Struct(def) => def.fields().iter().any(Ty::is_told),
+            other => other.holds_arrays(),
+        }
     }
 
     /// Values of the type may hold device arrays.
@@ -324,6 +334,7 @@ impl Ty {
                 parts.iter().any(Ty::holds_arrays)
             }
             Ty::Array(element, _) => element.holds_arrays(),
+            Ty::Struct(def) => def.fields().iter().any(Ty::holds_arrays),
             _ => false,
         }
     }
@@ -343,6 +354,7 @@ impl PartialEq for Ty {
             (Ty::Slice(a), Ty::Slice(b)) => a == b,
             (Ty::Ref(p, a), Ty::Ref(q, b)) => p == q && a == b,
             (Ty::Named(p, a), Ty::Named(q, b)) => p == q && a == b,
+            (Ty::Struct(a), Ty::Struct(b)) => a.id == b.id,
             (Ty::Const(a), Ty::Const(b)) => a == b,
             (Ty::FnItem(a, _), Ty::FnItem(b, _)) => a == b,
             (Ty::FnPtr(a), Ty::FnPtr(b)) | (Ty::DynFn(a), Ty::DynFn(b)) => {
@@ -409,6 +421,7 @@ impl fmt::Display for Ty {
                 list(f, arguments)?;
                 f.write_str(">")
             }
+            Ty::Struct(def) => f.write_str(def.name()),
             Ty::Const(length) => write!(f, "{length}"),
             Ty::FnItem(_, sig) | Ty::FnPtr(sig) => write!(f, "fn{sig}"),
             Ty::DynFn(sig) => write!(f, "dyn Fn{sig} + Send + Sync"),

@@ -44,6 +44,10 @@ impl Host for Recorder {
     fn bound(&mut self, path: &str, _: &Dyn) {
         self.names.push(path.into());
     }
+
+    fn note(&mut self, text: &str) {
+        let _ = writeln!(self.text, "(note) {text}");
+    }
 }
 
 /// What a session with these cells shows.

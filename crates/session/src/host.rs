@@ -54,6 +54,10 @@ impl Host for SessionHost<'_, '_> {
     fn bound(&mut self, path: &str, held: &Dyn) {
         value::own(&restore_text(path), held);
     }
+
+    fn note(&mut self, text: &str) {
+        self.sink.say(text);
+    }
 }
 
 /// The surroundings of functions of the prelude that are called as plain Rust: `sleep` asks here

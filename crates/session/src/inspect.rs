@@ -69,6 +69,11 @@ pub fn name(session: &Session, asked: &str) -> Option<Content> {
     if let Some((_, signature, source)) = functions.iter().find(|(name, _, _)| name == asked) {
         return Some(Content::of_text(format!("{signature}\n{source}")));
     }
+    let structs = session.interpreter.structs();
+    if let Some((_, source, given)) = structs.iter().find(|(name, ..)| name == asked) {
+        let lines = std::iter::once(source).chain(given);
+        return Some(Content::of_text(lines.cloned().collect::<Vec<_>>().join("\n")));
+    }
     let known = || session.interpreter.names_at("").into_iter().find(|own| own.name == asked);
     of_items(surface::items().filter(|item| item.name == asked))
         .or_else(|| known().map(|member| of_member(&member)))

@@ -181,15 +181,18 @@ fn line_end_from(source: &str, at: usize) -> usize {
 pub fn only_items(source: &str) -> bool {
     let mut walker = Walker::default();
     let mut any = false;
-    for token in scan(source) {
+    let tokens = scan(source);
+    for (at, token) in tokens.iter().enumerate() {
         let text = token.text(source);
         if token.kind != Kind::Comment && walker.between() && text != ";" {
-            if !ITEMS.contains(&text) {
+            let is_tree =
+                text == "tree" && tokens.get(at + 1).is_some_and(|next| next.is_mark(source, '!'));
+            if !ITEMS.contains(&text) && !is_tree {
                 return false;
             }
             any = true;
         }
-        walker.step(source, &token);
+        walker.step(source, token);
     }
     any
 }
@@ -206,9 +209,10 @@ struct Walker {
     block_like: bool,
 }
 
-const BLOCK_LIKE: [&str; 14] = [
+/// An attribute stands before an item, and `tree!` around some.
+const BLOCK_LIKE: [&str; 16] = [
     "if", "for", "while", "loop", "match", "fn", "unsafe", "struct", "enum", "impl", "trait",
-    "mod", "pub", "const",
+    "mod", "pub", "const", "#", "tree",
 ];
 
 impl Walker {
@@ -313,7 +317,9 @@ mod tests {
     #[test]
     fn definitions_do_not_run() {
         assert!(only_items("fn f(x: i32) -> i32 { x }\n// words\nconst N: i32 = 3;"));
-        for runs in ["fn f() {} f()", "let a = 1;", "", "1"] {
+        assert!(only_items("#[derive(Clone)]\nstruct P { x: i32 }\nstruct Q(P);\nimpl P {}"));
+        assert!(only_items("tree! { struct P { w: Array } }\nfn f() {}"));
+        for runs in ["fn f() {} f()", "let a = 1;", "", "1", "tree", "struct P; P", "tree! {} 1"] {
             assert!(!only_items(runs), "{runs}");
         }
     }

@@ -484,7 +484,7 @@ impl Session {
             value::own(&format!("Out[{number}]"), &shown.value);
         }
         // A type without a name (a closure's) cannot be kept; it was shown all the same.
-        if self.interpreter.insert(&out_name(number), &shown.ty, shown.value, number).is_ok() {
+        if self.interpreter.keep_output(&out_name(number), shown, number).is_ok() {
             self.last_output = Some(number);
         }
     }

@@ -11,8 +11,9 @@ impl Builder<'_> {
         dest: Slot,
     ) -> Built<()> {
         match callee {
-            Callee::Function(cell) => {
-                let operands = self.operands(args, false)?;
+            Callee::Function(cell) | Callee::Method(cell) => {
+                let is_method = matches!(callee, Callee::Method(_));
+                let operands = self.arguments(is_method, args)?;
                 for (arg, param) in args.iter().zip(&cell.sig.params) {
                     if matches!(param, Ty::Named(name, _) if name.starts_with("impl ")) {
                         closure_fits(&self.ty_of(arg), crate::check::kind_of(param), arg.span)?;
@@ -20,11 +21,12 @@ impl Builder<'_> {
                 }
                 self.span = expr.span;
                 self.emit(Inst::Call { dest, function: cell.clone(), args: operands });
+                self.name_changed(args);
             }
             Callee::Value(callee) => self.call_value(expr, callee, args, dest)?,
             Callee::Surface(item, types) => {
                 let sig = Candidate::Item(item).signature();
-                let mut operands = self.arguments(sig, args)?;
+                let mut operands = self.arguments(sig.receiver.is_some(), args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let at = usize::from(sig.receiver.is_some());
                 for (index, ty) in types.iter().enumerate() {
@@ -44,7 +46,7 @@ impl Builder<'_> {
             }
             Callee::Library(row) => {
                 let sig = Candidate::Row(row).signature();
-                let operands = self.arguments(sig, args)?;
+                let operands = self.arguments(sig.receiver.is_some(), args)?;
                 self.check_bounds(sig, args, &operands)?;
                 let meta = Meta {
                     args: args.iter().map(|arg| self.ty_of(arg)).collect(),
@@ -65,9 +67,9 @@ impl Builder<'_> {
         }
         if let Some(Expr { kind: Kind::Borrow(true, inner), .. }) = args.first()
             && self.ty_of(inner).holds_arrays()
-            && let Kind::Local(local) = &inner.kind
+            && is_plain_place(inner)
+            && let Ok(place) = self.place(inner)
         {
-            let place = Place::slot(self.slot_of(*local));
             if let Some(name) = self.base_name(place.slot) {
                 self.emit(Inst::Bound { place, name, last: row.name() == "push" });
             }
@@ -75,9 +77,9 @@ impl Builder<'_> {
     }
 
     /// A method's receiver that is borrowed mutably is borrowed last (two-phase borrows).
-    pub(super) fn arguments(&mut self, sig: &Signature, args: &[Expr]) -> Built<Vec<Operand>> {
+    pub(super) fn arguments(&mut self, has_receiver: bool, args: &[Expr]) -> Built<Vec<Operand>> {
         if let Some((first, rest)) = args.split_first()
-            && sig.receiver.is_some()
+            && has_receiver
             && let Kind::Borrow(true, inner) = &first.kind
             && is_place(inner)
             && !rest.is_empty()

@@ -37,6 +37,7 @@ impl Builder<'_> {
             sig: sig.clone(),
             code: std::sync::OnceLock::from(Arc::new(code)),
             source: String::new(),
+            lends_first: false,
         };
         Value::Code(Arc::new(cell))
     }
@@ -50,7 +51,7 @@ impl Builder<'_> {
         inner.ret = self.ty(&closure_ty.sig.ret);
         inner.function(&closure.params, &closure.body)?;
         self.next_global = inner.next_global;
-        capture_parts(&mut inner);
+        capture_parts(&mut inner, closure.by_move);
         let modes = capture_modes(&inner, closure.by_move);
         let kind = closure_kind(&inner);
         // `seal` wants captures right behind the arguments.
@@ -61,9 +62,9 @@ impl Builder<'_> {
             let slot = self.slot_of(upvar.local);
             let mut ty = self.ty(&self.context.locals[upvar.local as usize].ty);
             let mut place = Place::slot(slot);
-            if let (Some(field), Ty::Tuple(parts)) = (upvar.field, &ty) {
-                place = place.step(Step::Child(field));
-                ty = parts[field as usize].clone();
+            for step in &upvar.path {
+                place = place.step(*step);
+                ty = part_ty(&ty, *step).expect("the path was taken from this type");
             }
             self.span = closure.head;
             match mode {
@@ -142,54 +143,113 @@ fn uses_of(builder: &Builder<'_>, slot: Slot) -> Uses {
     uses
 }
 
-/// A closure that names only fields of a tuple captures those, each by itself.
-fn capture_parts(builder: &mut Builder<'_>) {
+/// A closure that names only parts of a variable captures those, each by itself: fields of tuples
+/// and structs, also behind a mutable reference.
+fn capture_parts(builder: &mut Builder<'_>, by_move: bool) {
     let mut upvars = Vec::new();
     for upvar in std::mem::take(&mut builder.upvars) {
-        let ty = builder.slots[upvar.slot as usize].ty.clone();
-        let Ty::Tuple(parts) = &ty else {
+        let parts = named_parts(builder, upvar.slot, by_move);
+        if parts.is_empty() {
             upvars.push(upvar);
             continue;
-        };
-        let mut fields: Option<Vec<u32>> = Some(Vec::new());
-        for inst in &builder.insts {
-            flow::visit_places(inst, &mut |place, _| {
-                if place.slot != upvar.slot {
-                    return;
-                }
-                match (place.steps.first(), &mut fields) {
-                    (Some(Step::Child(field)), Some(known)) if !known.contains(field) => {
-                        known.push(*field);
-                    }
-                    (Some(Step::Child(_)), _) => {}
-                    _ => fields = None,
-                }
-            });
         }
-        let Some(fields) = fields.filter(|fields| !fields.is_empty()) else {
-            upvars.push(upvar);
-            continue;
-        };
-        for field in fields {
-            let facts = SlotFacts {
-                ty: parts[field as usize].clone(),
-                ..builder.slots[upvar.slot as usize].clone()
-            };
+        for path in parts {
+            let facts = part_facts(&builder.slots[upvar.slot as usize], &path);
             builder.slots.push(facts);
             let slot = builder.slots.len() as Slot - 1;
             for inst in &mut builder.insts {
                 flow::places_mut(inst, &mut |place| {
-                    if place.slot == upvar.slot && place.steps.first() == Some(&Step::Child(field))
-                    {
+                    if place.slot == upvar.slot && place.steps.starts_with(&path) {
                         place.slot = slot;
-                        place.steps.remove(0);
+                        place.steps.drain(..path.len());
                     }
                 });
             }
-            upvars.push(Upvar { local: upvar.local, field: Some(field), slot });
+            upvars.push(Upvar { local: upvar.local, path, slot });
         }
     }
     builder.upvars = upvars;
+}
+
+/// The parts of a variable that a body names, none within another; none at all when it names the
+/// whole.
+fn named_parts(builder: &Builder<'_>, slot: Slot, by_move: bool) -> Vec<Vec<Step>> {
+    let ty = &builder.slots[slot as usize].ty;
+    let mut paths: Vec<Vec<Step>> = Vec::new();
+    for inst in &builder.insts {
+        flow::visit_places(inst, &mut |place, access| {
+            if place.slot == slot {
+                let cut = by_move || access == flow::Access::Move;
+                paths.push(captured_path(ty, &place.steps, cut));
+            }
+        });
+    }
+    let mut parts: Vec<Vec<Step>> = Vec::new();
+    for path in &paths {
+        let within = |other: &Vec<Step>| path.len() > other.len() && path.starts_with(other);
+        if !parts.contains(path) && !paths.iter().any(within) {
+            parts.push(path.clone());
+        }
+    }
+    if parts.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
+    parts
+}
+
+/// How far a place is captured by itself: through fields and mutable references, up to the last
+/// field. What a shared reference leads to is captured by that reference; with `cut` so is what any
+/// leads to.
+fn captured_path(ty: &Ty, steps: &[Step], cut: bool) -> Vec<Step> {
+    let mut path = Vec::new();
+    let mut length = 0;
+    let mut ty = ty.clone();
+    for step in steps {
+        let next = match (&ty, step) {
+            (Ty::Ref(mutable, to), Step::Deref) => {
+                if !mutable || cut {
+                    break;
+                }
+                (**to).clone()
+            }
+            _ => match part_ty(&ty, *step) {
+                Some(next) => next,
+                None => break,
+            },
+        };
+        path.push(*step);
+        if matches!(step, Step::Child(_)) {
+            length = path.len();
+        }
+        ty = next;
+    }
+    path.truncate(length);
+    path
+}
+
+/// A field of a tuple or struct, or what a reference leads to.
+fn part_ty(ty: &Ty, step: Step) -> Option<Ty> {
+    match (ty, step) {
+        (Ty::Tuple(parts), Step::Child(at)) => parts.get(at as usize).cloned(),
+        (Ty::Struct(def), Step::Child(at)) => def.fields().get(at as usize).cloned(),
+        (Ty::Ref(_, to), Step::Deref) => Some((**to).clone()),
+        _ => None,
+    }
+}
+
+fn part_facts(whole: &SlotFacts, path: &[Step]) -> SlotFacts {
+    let mut facts = whole.clone();
+    for step in path {
+        if *step == Step::Deref {
+            facts.mutable = true;
+        }
+        if let (Ty::Struct(def), Step::Child(at)) = (&facts.ty, step) {
+            let field = &def.names.fields[*at as usize];
+            facts.name = facts.name.map(|name| format!("{name}.{field}"));
+        }
+        facts.ty = part_ty(&facts.ty, *step).expect("the path was taken from this type");
+    }
+    facts
 }
 
 fn capture_modes(builder: &Builder<'_>, by_move: bool) -> Vec<Capture> {

@@ -9,11 +9,13 @@ mod patterns;
 mod places;
 mod restores;
 mod statements;
+mod structs;
 mod values;
 
 use self::patterns::pattern_locals;
 use self::places::{is_place, is_unsized};
 use self::restores::restores;
+use self::structs::is_plain_place;
 use self::values::{is_quiet, is_still};
 use crate::code::{
     Code, Draft, Entry, FnCell, GLOBAL, Held, Inst, Meta, Num, Operand, Place, Restore, Slot,
@@ -73,6 +75,7 @@ pub fn build_cell(tree: &Tree, context: &Context<'_>, next_global: u32) -> Built
         let mut builder = Builder::new(context, function.body_id, &function.cell.name);
         builder.next_global = next_global;
         builder.ret = context.infer.resolve(&function.cell.sig.ret);
+        builder.lends_first = function.cell.lends_first;
         builder.function(&function.params, &function.body)?;
         next_global = builder.next_global;
         let draft = builder.finish();
@@ -156,8 +159,8 @@ struct LoopFrame {
 
 struct Upvar {
     local: LocalId,
-    /// The field of it, when the closure names nothing else of the variable.
-    field: Option<u32>,
+    /// The way to the part that the closure names, when it names nothing else of the variable.
+    path: Vec<Step>,
     slot: Slot,
 }
 
@@ -191,6 +194,7 @@ struct Builder<'c> {
     next_global: u32,
     ret: Ty,
     is_closure: bool,
+    lends_first: bool,
     wanted: Option<ClosureKind>,
     /// Bindings look at what they will move: a guard comes first.
     peek: bool,
@@ -219,6 +223,7 @@ impl<'c> Builder<'c> {
             next_global: 0,
             ret: Ty::unit(),
             is_closure: false,
+            lends_first: false,
             wanted: None,
             extend: false,
             peek: false,
@@ -237,6 +242,7 @@ impl<'c> Builder<'c> {
             captures: self.upvars.len() as u32,
             is_closure: self.is_closure,
             is_cell: self.body == 0,
+            lends_first: self.lends_first,
         }
     }
 
@@ -363,7 +369,7 @@ impl<'c> Builder<'c> {
         }
         let slot = self.new_slot(ty, Some(facts.name.clone()), facts.mutable, facts.span);
         if facts.owner != self.body {
-            self.upvars.push(Upvar { local, field: None, slot });
+            self.upvars.push(Upvar { local, path: Vec::new(), slot });
         }
         self.map.insert(local, slot);
         slot

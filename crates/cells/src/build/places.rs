@@ -58,7 +58,17 @@ impl Builder<'_> {
                 Kind::Local(id) => Some(builder.context.locals[*id as usize].name.clone()),
                 Kind::Deref(inner) => Some(format!("*{}", text(builder, inner)?)),
                 Kind::Field(inner, u32::MAX) => text(builder, inner),
-                Kind::Field(inner, index) => Some(format!("{}.{index}", text(builder, inner)?)),
+                Kind::Field(inner, index) => {
+                    let base = text(builder, inner)?;
+                    match builder.ty_of(inner) {
+                        Ty::Struct(def) => Some(format!(
+                            "{}.{}",
+                            base.trim_start_matches('*'),
+                            def.names.fields[*index as usize]
+                        )),
+                        _ => Some(format!("{base}.{index}")),
+                    }
+                }
                 Kind::Index(inner, _) => Some(format!("{}[..]", text(builder, inner)?)),
                 _ => None,
             }
@@ -220,7 +230,10 @@ pub(super) fn is_place(expr: &Expr) -> bool {
 /// `&5` is a reference to a constant, which lives for ever.
 fn is_promoted(expr: &Expr) -> bool {
     match &expr.kind {
-        Kind::Literal(_) => true,
+        Kind::Literal(_) => !expr.ty.needs_drop(),
+        Kind::Struct { fields, base: None, .. } => {
+            !expr.ty.needs_drop() && fields.iter().all(|(_, field)| is_promoted(field))
+        }
         Kind::Negate(inner) => is_promoted(inner),
         Kind::Tuple(parts) => parts.iter().all(is_promoted),
         Kind::List(parts) => matches!(expr.ty, Ty::Array(..)) && parts.iter().all(is_promoted),

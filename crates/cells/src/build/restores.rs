@@ -16,7 +16,9 @@ pub(super) fn restores(insts: &[Inst]) -> HashMap<usize, Vec<Restore>> {
                 let known = origin(from, &sources);
                 sources.insert(to.slot, known);
             }
-            Inst::Tuple { dest, parts } | Inst::List { dest, parts } => {
+            Inst::Tuple { dest, parts }
+            | Inst::List { dest, parts }
+            | Inst::Struct { dest, parts, .. } => {
                 let mut known = Vec::new();
                 for (index, part) in parts.iter().enumerate() {
                     let Operand::Move(from) = part else { continue };

@@ -77,6 +77,9 @@ impl Builder<'_> {
                 self.span = expr.span;
                 self.emit(Inst::Tuple { dest, parts });
             }
+            Kind::Struct { def, fields, base } => {
+                self.struct_value(expr, def, fields, base.as_deref(), dest)?;
+            }
             Kind::List(parts) => {
                 let parts = self.operands(parts, extend)?;
                 self.span = expr.span;
@@ -159,6 +162,7 @@ impl Builder<'_> {
                 self.emit(Inst::Print { text, error: *error });
                 self.set(dest, Operand::Const(Value::Unit));
             }
+            Kind::Write { target, format } => self.write(target, format, dest, expr.span)?,
             Kind::Panic(format) => {
                 let text = self.format_text(format, false)?;
                 self.span = expr.span;
@@ -339,6 +343,35 @@ impl Builder<'_> {
         Ok(Operand::Move(Place::slot(dest)))
     }
 
+    /// What is written is looked at first, then the text is borrowed and grows.
+    fn write(&mut self, target: &Expr, format: &Format, dest: Slot, span: Span) -> Built<()> {
+        let place = self.place_or_temp(target)?;
+        let values = self.operands(&format.arguments, false)?;
+        let args: Vec<Ty> = format.arguments.iter().map(|arg| self.ty_of(arg)).collect();
+        self.span = span;
+        let reference = self.temp(Ty::Ref(true, Arc::new(Ty::string())), false);
+        self.emit(Inst::Ref { dest: reference, place, mutable: true });
+        let text = self.temp(Ty::string(), false);
+        self.emit(Inst::Format {
+            dest: text,
+            pieces: format.pieces.clone().into(),
+            args: args.into(),
+            values,
+        });
+        let behind = Place::slot(reference).step(Step::Deref);
+        let grown = self.temp(Ty::string(), false);
+        self.emit(Inst::Binary {
+            dest: grown,
+            op: BinaryOp::Add,
+            num: Num::Other,
+            left: Operand::Move(behind.clone()),
+            right: Operand::Move(Place::slot(text)),
+        });
+        self.emit(Inst::Set { place: behind, value: Operand::Move(Place::slot(grown)) });
+        self.set(dest, Operand::Const(Value::some(Value::Unit)));
+        Ok(())
+    }
+
     pub(super) fn assert_equal(
         &mut self,
         expr: &Expr,
@@ -389,6 +422,9 @@ pub(super) fn is_quiet(expr: &Expr) -> bool {
         | Kind::Constant(_) => true,
         Kind::Borrow(_, inner) | Kind::Deref(inner) | Kind::Field(inner, _) => is_quiet(inner),
         Kind::Tuple(parts) | Kind::List(parts) => parts.iter().all(is_quiet),
+        Kind::Struct { fields, base, .. } => {
+            fields.iter().all(|(_, field)| is_quiet(field)) && base.as_deref().is_none_or(is_quiet)
+        }
         Kind::Range { start, end, .. } => {
             start.as_deref().is_none_or(is_quiet) && end.as_deref().is_none_or(is_quiet)
         }
@@ -401,6 +437,9 @@ pub(super) fn is_still(expr: &Expr) -> bool {
     match &expr.kind {
         Kind::Literal(_) | Kind::Function(_) | Kind::Method(_) | Kind::Constant(_) => true,
         Kind::Tuple(parts) | Kind::List(parts) => parts.iter().all(is_still),
+        Kind::Struct { fields, base, .. } => {
+            base.is_none() && fields.iter().all(|(_, field)| is_still(field))
+        }
         Kind::Range { start, end, .. } => {
             start.as_deref().is_none_or(is_still) && end.as_deref().is_none_or(is_still)
         }

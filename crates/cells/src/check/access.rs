@@ -7,6 +7,7 @@ use crate::hir::{Expr, Kind};
 use crate::ir::Span;
 use crate::library;
 use crate::place::{between, span_of};
+use crate::structs::{Associated, StructDef};
 use crate::ty::{ClosureKind, IntKind, Ty, VarKind};
 use crate::value::Value;
 use std::sync::Arc;
@@ -147,10 +148,21 @@ impl Checker<'_> {
         let base = self.expr(&field.base, None)?;
         let member_span = span_of(syn::spanned::Spanned::span(&field.member));
         let span = between(base.span, member_span);
-        let base = self.peel(base)?;
+        let base = self.peel_boxes(base)?;
         let ty = self.infer.shallow(&base.ty);
         if self.infer.var_kind(&ty) == Some(VarKind::General) {
             return Err(self.annotation_needed(base.span));
+        }
+        if let Ty::Struct(def) = &ty {
+            let name = match &field.member {
+                syn::Member::Named(name) => name.to_string(),
+                syn::Member::Unnamed(index) => index.index.to_string(),
+            };
+            let Some(at) = def.position(&name) else {
+                return Err(self.no_own_field(def, &name, member_span));
+            };
+            let ty = def.fields()[at].clone();
+            return Ok(Expr { kind: Kind::Field(Box::new(base), at as u32), ty, span });
         }
         match (&field.member, &ty) {
             (syn::Member::Unnamed(index), Ty::Tuple(parts)) => {
@@ -209,6 +221,40 @@ impl Checker<'_> {
         }
         Diagnostic::check("E0609", span, format!("no field `{name}` on type `{text}`"))
             .label("unknown field")
+    }
+
+    fn no_own_field(&self, def: &StructDef, name: &str, span: Span) -> Box<Diagnostic> {
+        let own = def.name();
+        if let Some(Associated::Function { receiver: Some(_), .. }) =
+            self.associated_with(def, name)
+        {
+            return Diagnostic::check(
+                "E0615",
+                span,
+                format!("attempted to take value of method `{name}` on type `{own}`"),
+            )
+            .label("method, not a field")
+            .help(format!("use parentheses to call the method: `{name}()`"));
+        }
+        let fault = Diagnostic::check("E0609", span, format!("no field `{name}` on type `{own}`"))
+            .label("unknown field");
+        let known: Vec<&str> = def.names.fields.iter().map(|field| &**field).collect();
+        match library::nearest(name, known.iter().copied()) {
+            Some(near) => fault.help(format!("a field with a similar name exists: `{near}`")),
+            None if known.is_empty() => fault,
+            None => fault.note(format!("available fields are: {}", known.join(", "))),
+        }
+    }
+
+    /// References and boxes are looked through.
+    fn peel_boxes(&mut self, expr: Expr) -> Checked<Expr> {
+        let mut expr = self.peel(expr)?;
+        while let Ty::Named("Box", inner) = self.infer.shallow(&expr.ty) {
+            let span = expr.span;
+            let kind = Kind::Field(Box::new(expr), u32::MAX);
+            expr = self.peel(Expr { kind, ty: inner[0].clone(), span })?;
+        }
+        Ok(expr)
     }
 
     /// References are looked through.

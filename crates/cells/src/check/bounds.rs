@@ -283,9 +283,9 @@ impl Checker<'_> {
             "Args" | "Arguments" => self.is_arguments(&ty, arguments.last()),
             "Element" => Answer::of(is_element(&ty)),
             "Display" => Answer::of(is_display(&ty)),
-            "Debug" => {
-                Answer::of(!matches!(ty.peeled(), Ty::Closure(_) | Ty::DynFn(_) | Ty::FnItem(..)))
-            }
+            "Debug" => Answer::of(is_debug(&ty)),
+            "Default" => Answer::of(has_default(&ty)),
+            "Eq" => Answer::of(is_eq(&ty)),
             "LowerExp" => Answer::of(ty.peeled().is_numeric()),
             "Hex" => Answer::of(matches!(ty.peeled(), Ty::Int(_))),
             "Clone" => self.is_clone(&ty),
@@ -348,6 +348,16 @@ impl Checker<'_> {
             "Numeric" => Answer::of(ty.is_numeric()),
             _ => Answer::Yes,
         }
+    }
+
+    /// Whether the type of a field, which is known, has a trait.
+    pub(super) fn field_has(&mut self, ty: &Ty, name: &str) -> bool {
+        let answer = match name {
+            "PartialEq" => Answer::of(super::operator::comparable(ty, true)),
+            "PartialOrd" => Answer::of(super::operator::comparable(ty, false)),
+            _ => self.satisfies(ty, name, &[]),
+        };
+        answer != Answer::No
     }
 
     /// What a bound says about a type that is still open.
@@ -496,6 +506,7 @@ impl Checker<'_> {
     fn is_tree(&mut self, ty: &Ty) -> Answer {
         match ty {
             Ty::Named("Array", _) => Answer::Yes,
+            Ty::Struct(def) => Answer::of(def.is_tree),
             Ty::Named("Vec", arguments) => {
                 let element = self.infer.resolve(&arguments[0]);
                 self.open_tree(&element)
@@ -561,6 +572,15 @@ impl Checker<'_> {
     fn is_clone(&mut self, ty: &Ty) -> Answer {
         match ty {
             Ty::Ref(true, _) | Ty::DynFn(_) => Answer::No,
+            Ty::Struct(def) => Answer::of(def.derives.clone),
+            Ty::Ref(false, _) => Answer::Yes,
+            Ty::Array(element, _) => {
+                let element = self.infer.resolve(element);
+                match element {
+                    Ty::Var(_) => Answer::Yes,
+                    other => self.is_clone(&other),
+                }
+            }
             Ty::Named("Box", arguments) => {
                 let inner = self.infer.resolve(&arguments[0]);
                 self.is_clone(&inner)
@@ -609,6 +629,7 @@ impl Checker<'_> {
         match ty {
             Ty::Int(_) | Ty::Bool | Ty::Char | Ty::Str => Answer::Yes,
             Ty::Named("String", _) => Answer::Yes,
+            Ty::Struct(def) => Answer::of(def.derives.ord),
             Ty::Ref(_, to) | Ty::Array(to, _) | Ty::Slice(to) => {
                 let to = self.infer.resolve(to);
                 self.is_ordered(&to)
@@ -785,8 +806,44 @@ fn is_display(ty: &Ty) -> bool {
                 | "RangeFull"
                 | "Jit"
         ),
-        Ty::Tuple(_) | Ty::Array(..) | Ty::Slice(_) => false,
+        Ty::Tuple(_) | Ty::Array(..) | Ty::Slice(_) | Ty::Struct(_) => false,
         Ty::Closure(_) | Ty::DynFn(_) | Ty::FnItem(..) | Ty::FnPtr(_) => false,
         _ => true,
+    }
+}
+
+fn is_debug(ty: &Ty) -> bool {
+    match ty {
+        Ty::Struct(def) => def.derives.debug,
+        Ty::Named("Iter", _) => true,
+        Ty::Tuple(parts) | Ty::Named(_, parts) => parts.iter().all(is_debug),
+        Ty::Array(element, _) | Ty::Slice(element) | Ty::Ref(_, element) => is_debug(element),
+        Ty::Closure(_) | Ty::DynFn(_) | Ty::FnItem(..) => false,
+        _ => true,
+    }
+}
+
+/// `Default`, as Rust's library and derives have it.
+fn has_default(ty: &Ty) -> bool {
+    match ty {
+        Ty::Bool | Ty::Char | Ty::Int(_) | Ty::Float(_) => true,
+        Ty::Named("String" | "Vec" | "Option", _) => true,
+        Ty::Named("Box", inner) => has_default(&inner[0]),
+        Ty::Tuple(parts) => parts.len() <= 12 && parts.iter().all(has_default),
+        Ty::Array(element, length) => {
+            matches!(**length, Ty::Const(length) if length <= 32) && has_default(element)
+        }
+        Ty::Struct(def) => def.derives.default,
+        _ => false,
+    }
+}
+
+fn is_eq(ty: &Ty) -> bool {
+    match ty {
+        Ty::Float(_) => false,
+        Ty::Struct(def) => def.derives.eq,
+        Ty::Tuple(parts) | Ty::Named("Vec" | "Option" | "Box", parts) => parts.iter().all(is_eq),
+        Ty::Array(element, _) | Ty::Slice(element) | Ty::Ref(_, element) => is_eq(element),
+        other => super::operator::comparable(other, true),
     }
 }

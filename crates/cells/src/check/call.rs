@@ -8,10 +8,11 @@ use crate::ir::Span;
 use crate::library::{self, Candidate};
 use crate::place::{between, span_of};
 use crate::signature::{Bound, Receiver, Signature};
+use crate::structs::Form;
 use crate::ty::{FnSig, Ty, VarKind, substitute};
 use std::sync::Arc;
 
-type Arguments<'a> = &'a syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>;
+pub(super) type Arguments<'a> = &'a syn::punctuated::Punctuated<syn::Expr, syn::Token![,]>;
 
 /// A signature with fresh variables for its parameters.
 struct Instance {
@@ -22,11 +23,11 @@ struct Instance {
 
 /// Where a call stands, for messages.
 #[derive(Clone, Copy)]
-struct Site {
+pub(super) struct Site {
     /// The name that is called.
-    name: Span,
-    whole: Span,
-    is_method: bool,
+    pub name: Span,
+    pub whole: Span,
+    pub is_method: bool,
 }
 
 impl Checker<'_> {
@@ -72,13 +73,31 @@ impl Checker<'_> {
                 Some(Entity::Constant(ty, _)) => {
                     return Err(self.not_callable(&ty, site.whole));
                 }
+                Some(Entity::Constructor(def)) => return self.construct(def, arguments, site),
                 None => {}
             }
+            if let Some(def) = self.struct_named(name) {
+                if def.form == Form::Named {
+                    let want = "function, tuple struct or tuple variant";
+                    return Err(self.not_a_value(&def, name_span, want));
+                }
+                return self.construct(def, arguments, site);
+            }
+            self.refuse_lone_self(name, name_span)?;
             if matches!(name.as_str(), "Ok" | "Err") {
                 return self.outcome(name == "Ok", arguments, site, expected);
             }
             if name == "Some" {
                 return self.some(arguments, site, expected);
+            }
+        }
+        if let [owner, name] = segments.as_slice() {
+            self.refuse_lone_self(owner, name_span)?;
+            if let Some(def) = self.struct_named(owner) {
+                return self.associated_call(&def, name, arguments, site);
+            }
+            if name == "default" && owner == "Default" {
+                return self.default_expected(arguments, site, expected);
             }
         }
         let text = segments.join("::");
@@ -120,6 +139,28 @@ impl Checker<'_> {
             return self.path_method(&ty, method, arguments, turbofish, site, expected);
         }
         Err(self.unknown_path(&segments, name_span))
+    }
+
+    /// `Default::default()` where the type is known.
+    fn default_expected(
+        &mut self,
+        arguments: Arguments<'_>,
+        site: Site,
+        expected: Option<&Ty>,
+    ) -> Checked<Expr> {
+        let ty = expected.map(|ty| self.infer.resolve(ty));
+        match ty.filter(|ty| !self.infer.is_open(ty)) {
+            Some(ty) if self.field_has(&ty, "Default") => self.default_value(&ty, arguments, site),
+            Some(ty) => Err(Diagnostic::check(
+                "E0277",
+                site.name,
+                format!("the trait bound `{ty}: Default` is not satisfied"),
+            )),
+            None => Err(Diagnostic::unsupported(
+                site.name,
+                "`Default::default()` where no annotation says the type",
+            )),
+        }
     }
 
     /// `f64::sqrt(x)`: the receiver comes first.
@@ -222,13 +263,13 @@ impl Checker<'_> {
         Ok(Expr { kind, ty: sig.ret, span: whole })
     }
 
-    fn not_callable(&self, ty: &Ty, span: Span) -> Box<Diagnostic> {
+    pub(super) fn not_callable(&self, ty: &Ty, span: Span) -> Box<Diagnostic> {
         let text = self.infer.text(ty);
         Diagnostic::check("E0618", span, format!("expected function, found `{text}`"))
             .label("call expression requires function")
     }
 
-    fn wrong_arity(&self, want: usize, have: usize, site: Site) -> Box<Diagnostic> {
+    pub(super) fn wrong_arity(&self, want: usize, have: usize, site: Site) -> Box<Diagnostic> {
         let noun = |count: usize| if count == 1 { "argument" } else { "arguments" };
         let verb = if have == 1 { "was" } else { "were" };
         let what = if site.is_method { "method" } else { "function" };
@@ -243,7 +284,7 @@ impl Checker<'_> {
         )
     }
 
-    fn plain_arguments(
+    pub(super) fn plain_arguments(
         &mut self,
         params: &[Ty],
         arguments: Arguments<'_>,
@@ -364,6 +405,11 @@ impl Checker<'_> {
             }
             _ => {}
         }
+        let receiver = match self.own_method(receiver, &name)? {
+            Ok((cell, receiver)) => return self.own_method_call(cell, receiver, &call.args, site),
+            Err(receiver) => receiver,
+        };
+        self.refuse_without_trait(&ty, &name, name_span)?;
         let Some((candidate, own, receiver)) = self.probe(receiver, &name)? else {
             return Err(self.no_method(&ty, &name, name_span));
         };
@@ -375,6 +421,34 @@ impl Checker<'_> {
             site,
             expected,
         )
+    }
+
+    /// `clone` and `to_string` stand in the table for every type; not every type has them.
+    fn refuse_without_trait(&mut self, ty: &Ty, name: &str, span: Span) -> Checked<()> {
+        let resolved = self.infer.resolve(ty);
+        let peeled = resolved.peeled();
+        let lacks = match name {
+            "clone" => !self.field_has(peeled, "Clone"),
+            "to_string" => !self.field_has(peeled, "Display"),
+            _ => return Ok(()),
+        };
+        if !lacks || self.infer.is_open(peeled) {
+            return Ok(());
+        }
+        if name == "clone" && matches!(resolved, Ty::Ref(..)) {
+            return Err(Diagnostic::unsupported(span, "a clone of a reference"));
+        }
+        Err(match peeled {
+            Ty::Struct(def) => self.no_own_method(def, name, span),
+            other => Diagnostic::check(
+                "E0599",
+                span,
+                format!(
+                    "the method `{name}` exists for `{}`, but its trait bounds were not satisfied",
+                    self.infer.text(other)
+                ),
+            ),
+        })
     }
 
     /// Finds the method along the receiver's dereferences: (method, its `Self`, the receiver
@@ -445,7 +519,12 @@ impl Checker<'_> {
         }
     }
 
-    fn adjust(&mut self, place: Expr, receiver: Option<Receiver>, _first: bool) -> Checked<Expr> {
+    pub(super) fn adjust(
+        &mut self,
+        place: Expr,
+        receiver: Option<Receiver>,
+        _first: bool,
+    ) -> Checked<Expr> {
         let span = place.span;
         let mutable = match receiver {
             Some(Receiver::Ref) => false,
@@ -472,6 +551,9 @@ impl Checker<'_> {
         if library::is_known_elsewhere(peeled, self.infer.var_kind(peeled), name) {
             let words = format!("the method `{name}` of `{}`", self.infer.text(peeled));
             return Diagnostic::unsupported(span, words);
+        }
+        if let Ty::Struct(def) = peeled {
+            return self.no_own_method(def, name, span);
         }
         let text = self.infer.text(ty);
         let what = match ty {

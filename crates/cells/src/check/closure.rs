@@ -135,7 +135,12 @@ impl Checker<'_> {
             let kind = Kind::Destructure(pattern, Box::new(value));
             return Ok(Expr { kind, ty: unit, span });
         }
-        if matches!(&*assign.left, syn::Expr::Tuple(_) | syn::Expr::Array(_)) {
+        let takes_apart = match &*assign.left {
+            syn::Expr::Tuple(_) | syn::Expr::Array(_) | syn::Expr::Struct(_) => true,
+            syn::Expr::Call(call) => self.is_constructor(&call.func),
+            _ => false,
+        };
+        if takes_apart {
             let pattern = self.assign_pattern(&assign.left)?;
             let value = self.expr_of(&assign.right, &pattern.ty.clone())?;
             let span = between(pattern.span, value.span);
@@ -148,6 +153,12 @@ impl Checker<'_> {
         let span = between(place.span, value.span);
         let kind = Kind::Assign(Box::new(place), Box::new(value));
         Ok(Expr { kind, ty: unit, span })
+    }
+
+    fn is_constructor(&self, function: &syn::Expr) -> bool {
+        let syn::Expr::Path(path) = function else { return false };
+        let name = path.path.get_ident().map(ToString::to_string);
+        name.is_some_and(|name| self.struct_in_pattern(&name).is_some())
     }
 
     /// The left side of `(a, b) = …` as a pattern of places.
@@ -177,6 +188,9 @@ impl Checker<'_> {
                 Ok(Pattern { kind, ty, span })
             }
             place => {
+                if let Some(pattern) = self.assign_struct(place, span)? {
+                    return Ok(pattern);
+                }
                 let checked = self.expr(place, None)?;
                 self.assignable(&checked, span, "E0070")?;
                 let ty = checked.ty.clone();

@@ -54,6 +54,7 @@ impl Checker<'_> {
             syn::Expr::Break(inner) => self.break_expr(inner),
             syn::Expr::Continue(inner) => self.continue_expr(inner),
             syn::Expr::Return(inner) => self.return_expr(inner),
+            syn::Expr::Struct(literal) => self.struct_literal(literal),
             syn::Expr::Closure(closure) => self.closure(closure, None),
             syn::Expr::Assign(assign) => self.assign(assign),
             syn::Expr::Cast(cast) => self.cast(cast),
@@ -78,7 +79,6 @@ impl Checker<'_> {
         let what = match expr {
             syn::Expr::Async(_) | syn::Expr::Await(_) => "`async` code",
             syn::Expr::Unsafe(_) => "`unsafe` code",
-            syn::Expr::Struct(_) => "structs",
             syn::Expr::Const(_) => "`const` blocks",
             syn::Expr::Infer(_) => "`_` as a value",
             syn::Expr::RawAddr(_) => "raw pointers",

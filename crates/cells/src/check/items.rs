@@ -1,6 +1,8 @@
 //! `fn` and `const` items, and the types that a cell writes.
 
 use super::expr::unique;
+use super::more_macros::imports_write;
+use super::structs::{struct_items, takes_no_arguments};
 use super::{Body, Checked, Checker, Entity, syntax};
 use crate::code::FnCell;
 use crate::diagnostic::Diagnostic;
@@ -10,6 +12,7 @@ use crate::ir::Span;
 use crate::library;
 use crate::place::span_of;
 use crate::signature::{TypeScope, callable_bound, read_return, read_type};
+use crate::structs::StructDef;
 use crate::ty::{ClosureKind, FnSig, Ty};
 use std::sync::Arc;
 use syn::spanned::Spanned;
@@ -17,12 +20,36 @@ use syn::spanned::Spanned;
 impl Checker<'_> {
     /// Items are visible in their whole block, before their place too.
     pub(super) fn declare_items(&mut self, statements: &[syn::Stmt]) -> Checked<()> {
+        let structs = struct_items(statements)?;
+        self.declare_shells(&structs)?;
+        let names: Vec<String> = structs.iter().map(|own| own.name()).collect();
+        let of_struct = |item: &syn::ItemConst| names_one_of(&item.ty, &names);
         for statement in statements {
             match statement {
-                syn::Stmt::Item(syn::Item::Const(item)) => self.constant(item)?,
+                syn::Stmt::Item(syn::Item::Const(item)) if !of_struct(item) => {
+                    self.constant(item)?;
+                }
+                syn::Stmt::Item(syn::Item::Use(item)) if imports_write(&item.tree) => {
+                    self.writes |= self.scopes.len() == 1;
+                    self.own_scope().writes = true;
+                }
                 syn::Stmt::Item(syn::Item::Use(item)) => self.use_constants(&item.tree),
+                _ => {}
+            }
+        }
+        self.declare_fields(&structs)?;
+        for statement in statements {
+            match statement {
+                syn::Stmt::Item(syn::Item::Const(item)) if of_struct(item) => {
+                    self.constant(item)?;
+                }
                 syn::Stmt::Item(syn::Item::Fn(item)) => self.declare_function(item)?,
                 _ => {}
+            }
+        }
+        for statement in statements {
+            if let syn::Stmt::Item(syn::Item::Impl(item)) = statement {
+                self.declare_impl(item)?;
             }
         }
         Ok(())
@@ -31,12 +58,15 @@ impl Checker<'_> {
     pub(super) fn item(&mut self, item: &syn::Item) -> Checked<()> {
         let (what, span) = match item {
             syn::Item::Fn(item) => return self.function(item),
-            syn::Item::Const(_) => return Ok(()),
-            syn::Item::Use(item) if used_constants(&item.tree).is_some() => return Ok(()),
+            syn::Item::Impl(item) => return self.impl_bodies(item),
+            syn::Item::Const(_) | syn::Item::Struct(_) => return Ok(()),
+            syn::Item::Use(item)
+                if used_constants(&item.tree).is_some() || imports_write(&item.tree) =>
+            {
+                return Ok(());
+            }
             syn::Item::Use(item) => ("`use` declarations", item.use_token.span),
-            syn::Item::Struct(item) => ("structs", item.struct_token.span),
             syn::Item::Enum(item) => ("enums", item.enum_token.span),
-            syn::Item::Impl(item) => ("`impl` blocks", item.impl_token.span),
             syn::Item::Trait(item) => ("traits", item.trait_token.span),
             syn::Item::Static(item) => ("`static` items", item.static_token.span),
             syn::Item::Type(item) => ("type aliases", item.type_token.span),
@@ -58,8 +88,8 @@ impl Checker<'_> {
         }
     }
 
-    fn declare_function(&mut self, item: &syn::ItemFn) -> Checked<()> {
-        let sig = &item.sig;
+    /// Functions of kinds that the tier does not have.
+    pub(super) fn refuse_unusual(&self, sig: &syn::Signature) -> Checked<()> {
         let span = span_of(sig.ident.span());
         if let Some(token) = &sig.asyncness {
             return Err(Diagnostic::unsupported(span_of(token.span), "`async` functions"));
@@ -67,21 +97,38 @@ impl Checker<'_> {
         if !matches!(sig.safety, syn::Safety::Default) {
             return Err(Diagnostic::unsupported(span, "`unsafe` functions"));
         }
-        let generic = sig
-            .generics
-            .params
-            .iter()
-            .any(|param| !matches!(param, syn::GenericParam::Lifetime(_)));
-        if generic {
+        let is_lifetime =
+            |param: &syn::GenericParam| matches!(param, syn::GenericParam::Lifetime(_));
+        if !sig.generics.params.iter().all(is_lifetime) {
             return Err(Diagnostic::unsupported(span, "generic functions"));
         }
+        Ok(())
+    }
+
+    /// Parameters and result; a method's receiver is its first parameter.
+    pub(super) fn read_signature(
+        &mut self,
+        sig: &syn::Signature,
+        owner: Option<&Arc<StructDef>>,
+    ) -> Checked<(Vec<Ty>, Ty)> {
         let mut params = Vec::new();
         for input in &sig.inputs {
-            match input {
-                syn::FnArg::Typed(typed) => params.push(self.item_type(&typed.ty)?),
-                syn::FnArg::Receiver(_) => {
+            match (input, owner) {
+                (syn::FnArg::Typed(typed), _) => params.push(self.item_type(&typed.ty)?),
+                (syn::FnArg::Receiver(receiver), Some(def)) => {
+                    let own = Ty::Struct(def.clone());
+                    params.push(match &receiver.kind {
+                        syn::ReceiverKind::Value => own,
+                        syn::ReceiverKind::Reference(_, _, mutable) => {
+                            Ty::Ref(mutable.is_some(), Arc::new(own))
+                        }
+                        syn::ReceiverKind::Typed(_, ty) => self.item_type(ty)?,
+                        _ => own,
+                    });
+                }
+                (syn::FnArg::Receiver(_), None) => {
                     return Err(Diagnostic::parse(
-                        span,
+                        span_of(sig.ident.span()),
                         "`self` parameter is only allowed in associated functions",
                     ));
                 }
@@ -92,6 +139,14 @@ impl Checker<'_> {
             read_return(&sig.output, &mut scope)?
         };
         self.check_elision(sig)?;
+        Ok((params, ret))
+    }
+
+    fn declare_function(&mut self, item: &syn::ItemFn) -> Checked<()> {
+        let sig = &item.sig;
+        let span = span_of(sig.ident.span());
+        self.refuse_unusual(sig)?;
+        let (params, ret) = self.read_signature(sig, None)?;
         let name = sig.ident.to_string();
         let start = span_of(sig.fn_token.span);
         let end = syntax::block_span(&item.block);
@@ -101,11 +156,11 @@ impl Checker<'_> {
             sig: Arc::new(FnSig { params, ret }),
             code: Default::default(),
             source: self.text(crate::place::between(start, end)),
+            lends_first: false,
         });
-        let twice = self
-            .scopes
-            .last()
-            .is_some_and(|scope| matches!(scope.names.get(&name), Some(Entity::Function(_))));
+        let twice = self.scopes.last().is_some_and(|scope| {
+            matches!(scope.names.get(&name), Some(Entity::Function(_) | Entity::Constructor(_)))
+        });
         if twice {
             return Err(Diagnostic::check(
                 "E0428",
@@ -124,6 +179,17 @@ impl Checker<'_> {
     fn check_elision(&self, sig: &syn::Signature) -> Checked<()> {
         let syn::ReturnType::Type(_, ret) = &sig.output else { return Ok(()) };
         let Some(span) = elided_reference(ret) else { return Ok(()) };
+        let of_receiver = sig.inputs.iter().any(|input| match input {
+            syn::FnArg::Receiver(own) => match &own.kind {
+                syn::ReceiverKind::Reference(..) => true,
+                syn::ReceiverKind::Typed(_, ty) => matches!(**ty, syn::Type::Reference(_)),
+                _ => false,
+            },
+            syn::FnArg::Typed(_) => false,
+        });
+        if of_receiver {
+            return Ok(());
+        }
         let inputs = sig
             .inputs
             .iter()
@@ -146,6 +212,17 @@ impl Checker<'_> {
         else {
             return Ok(());
         };
+        self.function_item(&item.sig, &item.block, cell, None)
+    }
+
+    /// The body of a function or method.
+    pub(super) fn function_item(
+        &mut self,
+        sig: &syn::Signature,
+        block: &syn::Block,
+        cell: Arc<FnCell>,
+        owner: Option<Arc<StructDef>>,
+    ) -> Checked<()> {
         let body_id = self.next_body;
         self.next_body += 1;
         let ret = cell.sig.ret.clone();
@@ -156,9 +233,11 @@ impl Checker<'_> {
             loops: Vec::new(),
         });
         let before = std::mem::replace(&mut self.diverges, false);
+        let outer = std::mem::replace(&mut self.self_ty, owner);
         self.scopes.push(super::Scope { barrier: true, ..Default::default() });
-        let checked = self.function_body(item, &cell, &ret);
+        let checked = self.function_body(sig, block, &cell, &ret);
         self.scopes.pop();
+        self.self_ty = outer;
         self.diverges = before;
         self.bodies.pop();
         let (params, body) = checked?;
@@ -168,25 +247,36 @@ impl Checker<'_> {
 
     fn function_body(
         &mut self,
-        item: &syn::ItemFn,
+        sig: &syn::Signature,
+        block: &syn::Block,
         cell: &FnCell,
         ret: &Ty,
     ) -> Checked<(Vec<hir::Pattern>, hir::Expr)> {
         let mut params = Vec::new();
         let first = self.locals.len();
-        for (input, ty) in item.sig.inputs.iter().zip(&cell.sig.params) {
-            if let syn::FnArg::Typed(typed) = input {
-                let before = self.locals.len();
-                params.push(self.binding_pattern(&typed.pat, ty)?);
-                self.refuse_twice(first, before)?;
+        for (input, ty) in sig.inputs.iter().zip(&cell.sig.params) {
+            let before = self.locals.len();
+            match input {
+                syn::FnArg::Typed(typed) => params.push(self.binding_pattern(&typed.pat, ty)?),
+                syn::FnArg::Receiver(receiver) => params.push(self.receiver(receiver, ty)),
             }
+            self.refuse_twice(first, before)?;
         }
         if ret.is_unit() {
-            let body = self.block(&item.block, Some(ret))?;
+            let body = self.block(block, Some(ret))?;
             return Ok((params, self.coerce(body, ret)?));
         }
-        let body = self.block_of(&item.block, ret)?;
+        let body = self.block_of(block, ret)?;
         Ok((params, body))
+    }
+
+    /// `self` as a parameter.
+    fn receiver(&mut self, receiver: &syn::Receiver, ty: &Ty) -> hir::Pattern {
+        let span = span_of(receiver.self_token.span);
+        let local = self.new_local("self", ty.clone(), receiver.mutability.is_some(), span);
+        self.declare("self", Entity::Local(local));
+        let kind = hir::PatternKind::Bind { local, by: hir::Binding::Value, inner: None };
+        hir::Pattern { kind, ty: ty.clone(), span }
     }
 
     /// Parameters have names of their own.
@@ -227,7 +317,7 @@ impl Checker<'_> {
     }
 
     /// A type in an item's signature: nothing is inferred.
-    fn item_type(&mut self, ty: &syn::Type) -> Checked<Ty> {
+    pub(super) fn item_type(&mut self, ty: &syn::Type) -> Checked<Ty> {
         read_type(ty, &mut UserTypes { checker: self, holes: false })
     }
 
@@ -288,6 +378,16 @@ impl TypeScope for UserTypes<'_, '_> {
         if let Some(ty) = library::nominal(&text, &arguments) {
             return Ok(ty);
         }
+        if let Some(def) = self.checker.struct_named(&text) {
+            if !arguments.is_empty() {
+                return Err(takes_no_arguments(&text, span));
+            }
+            return Ok(Ty::Struct(def));
+        }
+        if text == "Self" {
+            return Err(Diagnostic::check("E0411", span, "cannot find type `Self` in this scope")
+                .label("`Self` is only available in impls, traits, or type definitions"));
+        }
         if matches!(text.as_str(), "HashMap" | "BTreeMap" | "HashSet" | "Rc" | "Arc") {
             return Err(Diagnostic::unsupported(span, format!("the type `{text}`")));
         }
@@ -296,7 +396,11 @@ impl TypeScope for UserTypes<'_, '_> {
         }
         let fault =
             Diagnostic::check("E0425", span, format!("cannot find type `{text}` in this scope"));
-        Err(match library::nearest(&text, library::type_names()) {
+        let own = self.checker.struct_names();
+        let known = library::type_names().map(|name| -> &str { name });
+        let known = known.chain(own.iter().map(String::as_str));
+        let near = library::nearest(&text, known);
+        Err(match near {
             Some(near) => fault.label(format!("help: a type with a similar name exists: `{near}`")),
             None => fault.label("not found in this scope"),
         })
@@ -371,8 +475,25 @@ fn used_constants(tree: &syn::UseTree) -> Option<Vec<(String, Ty, crate::value::
     Some(out)
 }
 
+/// Whether a type names one of the structs.
+fn names_one_of(ty: &syn::Type, names: &[String]) -> bool {
+    match ty {
+        syn::Type::Path(path) => path.path.segments.iter().any(|segment| {
+            names.iter().any(|name| segment.ident == name)
+                || matches!(&segment.arguments, syn::PathArguments::AngleBracketed(angle)
+                    if angle.args.iter().any(|argument| matches!(argument,
+                        syn::GenericArgument::Type(ty) if names_one_of(ty, names))))
+        }),
+        syn::Type::Tuple(tuple) => tuple.elems.iter().any(|part| names_one_of(part, names)),
+        syn::Type::Array(array) => names_one_of(&array.elem, names),
+        syn::Type::Reference(reference) => names_one_of(&reference.elem, names),
+        syn::Type::Paren(inner) => names_one_of(&inner.elem, names),
+        _ => false,
+    }
+}
+
 /// The first reference without a lifetime in a type.
-fn elided_reference(ty: &syn::Type) -> Option<Span> {
+pub(super) fn elided_reference(ty: &syn::Type) -> Option<Span> {
     match ty {
         syn::Type::Reference(reference) => match &reference.lifetime {
             None => Some(span_of(reference.and_token.span)),

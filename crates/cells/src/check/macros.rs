@@ -1,5 +1,6 @@
 //! The macros that the tier knows: printing, formatting, assertions, `vec!`.
 
+use super::more_macros::{MatchesInput, WriteInput};
 use super::{Checked, Checker, syntax};
 use crate::diagnostic::Diagnostic;
 use crate::format::{Parsed, parse_format};
@@ -12,7 +13,7 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::spanned::Spanned;
 
 /// `"…", a, name = b`.
-struct FormatInput {
+pub(super) struct FormatInput {
     text: Option<syn::LitStr>,
     /// What stands where the text should.
     other: Option<syn::Expr>,
@@ -151,8 +152,21 @@ impl Checker<'_> {
                 (self.equality(input, name.ends_with("eq"), span)?, unit)
             }
             "vec" => return self.vec_macro(tokens, span, expected),
-            "dbg" | "write" | "writeln" | "matches" | "include_str" | "env" | "concat"
-            | "stringify" | "line" | "file" | "cfg" | "thread_local" => {
+            "matches" => {
+                let input = MatchesInput::parse.parse2(tokens).map_err(parsed)?;
+                return self.matches(&input, span);
+            }
+            "dbg" => {
+                let list =
+                    syn::punctuated::Punctuated::<syn::Expr, syn::Token![,]>::parse_terminated;
+                return self.dbg_macro(&list.parse2(tokens).map_err(parsed)?, span, expected);
+            }
+            "write" | "writeln" => {
+                let input = WriteInput::parse.parse2(tokens).map_err(parsed)?;
+                return self.write_macro(input, name == "writeln", span);
+            }
+            "include_str" | "env" | "concat" | "stringify" | "line" | "file" | "cfg"
+            | "thread_local" => {
                 return Err(Diagnostic::unsupported(span, format!("the macro `{name}!`")));
             }
             _ => {
@@ -167,6 +181,11 @@ impl Checker<'_> {
                     "assert_eq",
                     "assert_ne",
                     "vec",
+                    "matches",
+                    "dbg",
+                    "write",
+                    "writeln",
+                    "tree",
                     "unreachable",
                     "todo",
                 ];
@@ -277,7 +296,7 @@ impl Checker<'_> {
     }
 
     /// The text with its arguments, each borrowed.
-    fn format(&mut self, input: FormatInput, span: Span) -> Checked<Format> {
+    pub(super) fn format(&mut self, input: FormatInput, span: Span) -> Checked<Format> {
         let Some(literal) = input.text else {
             return match input.other {
                 None => Ok(Format { pieces: Vec::new(), arguments: Vec::new() }),
@@ -320,7 +339,7 @@ impl Checker<'_> {
         Ok(Format { pieces, arguments })
     }
 
-    fn format_bounds(&mut self, pieces: &[Piece], arguments: &[Expr]) -> Checked<()> {
+    pub(super) fn format_bounds(&mut self, pieces: &[Piece], arguments: &[Expr]) -> Checked<()> {
         for piece in pieces {
             let Piece::Value { argument, spec } = piece else { continue };
             let expr = &arguments[*argument];
@@ -349,7 +368,7 @@ impl Checker<'_> {
 }
 
 /// `&expr`, as macros take their arguments.
-fn borrowed(expr: Expr) -> Expr {
+pub(super) fn borrowed(expr: Expr) -> Expr {
     let span = expr.span;
     let ty = Ty::reference(expr.ty.clone());
     Expr { kind: Kind::Borrow(false, Box::new(expr)), ty, span }

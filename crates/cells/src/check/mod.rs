@@ -7,11 +7,15 @@ mod closure;
 mod control;
 mod expr;
 mod gather;
+mod impls;
 mod items;
+mod literals;
 mod macros;
+mod more_macros;
 mod naming;
 mod operator;
 mod pattern;
+mod structs;
 mod syntax;
 
 use crate::code::FnCell;
@@ -19,6 +23,7 @@ use crate::diagnostic::Diagnostic;
 use crate::hir::{self, BodyId, Expr, Kind, Local, LocalId, LoopId, Tree};
 use crate::ir::Span;
 use crate::place::span_of;
+use crate::structs::{Associated, StructDef};
 use crate::ty::{Infer, Ty};
 use crate::value::Value;
 use std::collections::HashMap;
@@ -33,6 +38,14 @@ pub trait Names {
     fn variable(&self, name: &str) -> Option<Known>;
     fn function(&self, name: &str) -> Option<Arc<FnCell>>;
     fn constant(&self, name: &str) -> Option<(Ty, Value)>;
+    fn structure(&self, name: &str) -> Option<Arc<StructDef>>;
+    /// Every struct.
+    fn structures(&self) -> Vec<Arc<StructDef>>;
+    /// What `impl` blocks gave a struct under a name.
+    fn associated(&self, id: u64, name: &str) -> Option<Associated>;
+    fn associated_names(&self, id: u64) -> Vec<String>;
+    /// An earlier cell brought `std::fmt::Write` into scope.
+    fn writes(&self) -> bool;
     /// Every name, for the nearest spelling.
     fn all(&self) -> Vec<String>;
     /// The first free place for a new variable.
@@ -53,11 +66,16 @@ enum Entity {
     Local(LocalId),
     Function(Arc<FnCell>),
     Constant(Ty, Value),
+    /// A tuple or unit struct, as a value.
+    Constructor(Arc<StructDef>),
 }
 
 #[derive(Default)]
 struct Scope {
     names: HashMap<String, Entity>,
+    types: HashMap<String, Arc<StructDef>>,
+    /// `std::fmt::Write` is in scope.
+    writes: bool,
     /// The body of a `fn` item: locals outside are out of reach.
     barrier: bool,
 }
@@ -112,6 +130,15 @@ pub struct Checker<'n> {
     /// New constants and functions of the top level, to be kept by the session.
     pub constants: Vec<(String, Ty, Value)>,
     pub top_functions: Vec<Arc<FnCell>>,
+    /// New structs of the top level, and what `impl` blocks gave to which struct.
+    pub structs: Vec<Arc<StructDef>>,
+    pub associated: Vec<(u64, String, Associated)>,
+    /// Structs of earlier cells that go, with everything that names them.
+    pub replaced: Vec<u64>,
+    /// The cell brings `std::fmt::Write` into scope.
+    pub writes: bool,
+    /// What `Self` stands for.
+    self_ty: Option<Arc<StructDef>>,
     lines: Vec<&'n str>,
 }
 
@@ -133,6 +160,11 @@ impl<'n> Checker<'n> {
             diverges: false,
             constants: Vec::new(),
             top_functions: Vec::new(),
+            structs: Vec::new(),
+            associated: Vec::new(),
+            replaced: Vec::new(),
+            writes: false,
+            self_ty: None,
             lines: source.split('\n').collect(),
         }
     }
@@ -237,7 +269,7 @@ impl<'n> Checker<'n> {
         {
             found = Some(Entity::Local(id));
         }
-        if crossed && matches!(found, Some(Entity::Local(_))) {
+        if crossed && matches!(found, Some(Entity::Local(_))) && name != "self" {
             return Err(Diagnostic::check(
                 "E0434",
                 span,
@@ -245,13 +277,28 @@ impl<'n> Checker<'n> {
             )
             .help("use the `|| { ... }` closure form instead"));
         }
-        if found.is_none() {
-            found = self.names.function(name).map(Entity::Function);
+        if crossed && name == "self" {
+            return Ok(None);
         }
         if found.is_none() {
-            found = self.names.constant(name).map(|(ty, value)| Entity::Constant(ty, value));
+            found = self.earlier_item(name);
         }
         Ok(found)
+    }
+
+    /// An item of an earlier cell; what names a struct that goes is gone with it.
+    fn earlier_item(&self, name: &str) -> Option<Entity> {
+        let gone = |ty: &Ty| crate::structs::names_any(ty, &self.replaced);
+        if let Some(cell) = self.names.function(name) {
+            let lost = cell.sig.params.iter().chain([&cell.sig.ret]).any(gone);
+            return (!lost).then_some(Entity::Function(cell));
+        }
+        if let Some((ty, value)) = self.names.constant(name) {
+            return (!gone(&ty)).then_some(Entity::Constant(ty, value));
+        }
+        let def = self.names.structure(name)?;
+        let lost = def.form == crate::structs::Form::Named || self.replaced.contains(&def.id);
+        (!lost).then_some(Entity::Constructor(def))
     }
 
     fn session_variable(&mut self, name: &str) -> Option<LocalId> {
@@ -259,6 +306,9 @@ impl<'n> Checker<'n> {
             return Some(*id);
         }
         let known = self.names.variable(name)?;
+        if crate::structs::names_any(&known.ty, &self.replaced) {
+            return None;
+        }
         self.locals.push(Local {
             name: name.into(),
             ty: known.ty,
@@ -291,6 +341,7 @@ impl<'n> Checker<'n> {
                 syn::Stmt::Expr(expr, semi) => {
                     out.push(self.expr_statement(expr, semi.is_some())?);
                 }
+                syn::Stmt::Macro(call) if structs::is_tree(&call.mac) => {}
                 syn::Stmt::Macro(call) => {
                     let tail_here = last && call.semi_token.is_none();
                     let want = if tail_here { expected } else { None };

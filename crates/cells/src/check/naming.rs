@@ -33,6 +33,12 @@ impl Checker<'_> {
                 _ => Ok(checked),
             };
         }
+        if let [owner, name] = segments.as_slice() {
+            self.refuse_lone_self(owner, span)?;
+            if let Some(def) = self.struct_named(owner) {
+                return self.associated_value(&def, name, span);
+            }
+        }
         if let [owner, name] = segments.as_slice()
             && let Some(ty) = library::owner_type(owner)
             && let Some(candidate) = library::find_method(&ty, name, &self.infer)
@@ -101,6 +107,16 @@ impl Checker<'_> {
                 Ok(Expr { kind: Kind::Function(cell), ty, span })
             }
             Some(Entity::Constant(ty, value)) => Ok(Expr { kind: Kind::Literal(value), ty, span }),
+            Some(Entity::Constructor(def)) => self.struct_value(def, span),
+            None if name == "self" => {
+                Err(Diagnostic::check("E0424", span, "expected value, found module `self`").label(
+                    "`self` value is a keyword only available in methods with a `self` parameter",
+                ))
+            }
+            None if name == "Self" => match self.self_ty.clone() {
+                Some(def) => self.struct_value(def, span),
+                None => Err(Diagnostic::check("E0411", span, "cannot find `Self` in this scope")),
+            },
             None if name == "None" => {
                 let inner = match expected.map(|ty| self.infer.shallow(ty)) {
                     Some(Ty::Named("Option", arguments)) => arguments[0].clone(),
@@ -132,12 +148,21 @@ impl Checker<'_> {
             )
             .label("not a value"));
         }
+        if let Some(def) = self.struct_named(name) {
+            return Err(self.not_a_value(&def, span, "value"));
+        }
         Err(self.unknown_name(name, span, "value"))
     }
 
     pub(super) fn unknown_name(&self, name: &str, span: Span, what: &str) -> Box<Diagnostic> {
         let fault =
             Diagnostic::check("E0425", span, format!("cannot find {what} `{name}` in this scope"));
+        let fault = match self.names.variable(name) {
+            Some(known) if crate::structs::names_any(&known.ty, &self.replaced) => fault.note(
+                format!("`{name}` goes with the struct in its type, which is defined anew here"),
+            ),
+            _ => fault,
+        };
         match self.nearest(name) {
             Some((near, kind)) => {
                 fault.label(format!("help: a {kind} with a similar name exists: `{near}`"))
@@ -154,6 +179,7 @@ impl Checker<'_> {
                     Entity::Local(_) => "local variable",
                     Entity::Function(_) => "function",
                     Entity::Constant(..) => "constant",
+                    Entity::Constructor(_) => "struct",
                 };
                 candidates.push((name.clone(), kind));
             }

@@ -482,12 +482,14 @@ fn listed(ty: &Ty) -> Option<&Ty> {
     }
 }
 
-fn comparable(ty: &Ty, equality: bool) -> bool {
+pub(super) fn comparable(ty: &Ty, equality: bool) -> bool {
     match ty {
+        Ty::Struct(def) if equality => def.derives.partial_eq,
+        Ty::Struct(def) => def.derives.partial_ord,
         Ty::Tuple(parts) => parts.iter().all(|part| comparable(part, equality)),
         Ty::Array(element, _) | Ty::Slice(element) => comparable(element, equality),
         Ty::Ref(_, to) => comparable(to, equality),
-        Ty::Named("Vec" | "Option", arguments) => {
+        Ty::Named("Vec" | "Option" | "Box", arguments) => {
             arguments.iter().all(|part| comparable(part, equality))
         }
         Ty::Named("String", _) => true,

@@ -6,13 +6,14 @@ use crate::hir::{Binding, Kind, Pattern, PatternKind};
 use crate::ir::Span;
 use crate::library;
 use crate::place::{between, span_of};
+use crate::structs::Form;
 use crate::ty::{Ty, VarKind};
 use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Names bound by one pattern so far: (local, its binding), for or-patterns and repetitions.
-type Bound = HashMap<String, u32>;
+pub(super) type Bound = HashMap<String, u32>;
 
 impl Checker<'_> {
     /// A pattern that binds names in the current scope.
@@ -25,7 +26,7 @@ impl Checker<'_> {
         Ok(checked)
     }
 
-    fn pattern(
+    pub(super) fn pattern(
         &mut self,
         pattern: &syn::Pat,
         ty: &Ty,
@@ -70,7 +71,16 @@ impl Checker<'_> {
             }
             syn::Pat::Or(or) => self.or_pattern(or, ty, mode, bound, again)?,
             syn::Pat::TupleStruct(tuple) => {
-                self.some_pattern(tuple, ty, mode, bound, again, span)?
+                let own = tuple.path.get_ident().map(ToString::to_string);
+                match own.and_then(|name| self.struct_named(&name)) {
+                    Some(def) => {
+                        self.constructor_pattern(&def, tuple, ty, mode, bound, again, span)?
+                    }
+                    None => self.some_pattern(tuple, ty, mode, bound, again, span)?,
+                }
+            }
+            syn::Pat::Struct(pattern) => {
+                self.struct_pattern(pattern, ty, mode, bound, again, span)?
             }
             syn::Pat::Path(path) => self.path_pattern(path, ty, span)?,
             syn::Pat::Type(typed) => {
@@ -91,7 +101,13 @@ impl Checker<'_> {
             syn::Pat::Wild(_) | syn::Pat::Reference(_) | syn::Pat::Or(_) => false,
             syn::Pat::Type(_) | syn::Pat::Rest(_) => false,
             syn::Pat::Paren(inner) => self.looks_through(&inner.pat),
-            syn::Pat::Ident(ident) => ident.subpat.is_none() && ident.ident == "None",
+            syn::Pat::Ident(ident) => {
+                ident.subpat.is_none()
+                    && ident.by_ref.is_none()
+                    && ident.mutability.is_none()
+                    && (ident.ident == "None"
+                        || self.struct_in_pattern(&ident.ident.to_string()).is_some())
+            }
             syn::Pat::Lit(literal) => !matches!(literal.lit, syn::Lit::Str(_)),
             _ => true,
         }
@@ -113,6 +129,15 @@ impl Checker<'_> {
                 let inner = self.infer.fresh();
                 self.equate(ty, &Ty::generic("Option", inner), span)?;
                 return Ok(PatternKind::None);
+            }
+            if let Some(def) = self.struct_in_pattern(&name) {
+                if def.form == Form::Tuple {
+                    let words = format!("let bindings cannot shadow tuple structs: `{name}`");
+                    return Err(Diagnostic::check("E0530", span, words)
+                        .label("cannot be named the same as a tuple struct"));
+                }
+                self.equate(ty, &Ty::Struct(def), span)?;
+                return Ok(PatternKind::Tuple(Vec::new()));
             }
             if let Some(Entity::Constant(constant, value)) = self.constant_named(&name) {
                 self.equate(ty, &constant, span)?;

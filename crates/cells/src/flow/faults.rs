@@ -11,12 +11,22 @@ impl Flow<'_> {
         if matches!(facts.entry, Entry::Capture { by_reference: true }) {
             steps = steps.get(1..).unwrap_or(&[]);
         }
+        let mut ty = match (steps.len() < place.steps.len(), &facts.ty) {
+            (true, Ty::Ref(_, to)) => Some((**to).clone()),
+            (_, ty) => Some(ty.clone()),
+        };
         for step in steps {
-            text = match step {
-                Step::Deref => format!("*{text}"),
-                Step::Child(index) => format!("{text}.{index}"),
+            text = match (step, &ty) {
+                // A field is reached through references without a word.
+                (Step::Deref, Some(Ty::Ref(_, to))) if matches!(**to, Ty::Struct(_)) => text,
+                (Step::Deref, _) => format!("*{text}"),
+                (Step::Child(index), Some(Ty::Struct(def))) => {
+                    format!("{text}.{}", def.names.fields[*index as usize])
+                }
+                (Step::Child(index), _) => format!("{text}.{index}"),
                 _ => format!("{text}[..]"),
             };
+            ty = ty.and_then(|ty| step_ty(&ty, *step));
         }
         format!("`{text}`")
     }

@@ -96,7 +96,8 @@ impl Flow<'_> {
                 }
             });
             let by_content = gives_content(inst);
-            for from in &sources {
+            let lender = self.lender(inst);
+            for from in sources.iter().filter(|from| lender.is_none_or(|own| own == **from)) {
                 for to in &dests {
                     if by_content && matches!(self.facts[*from].ty, Ty::Ref(..)) {
                         // What comes out was inside: it does not borrow the container.
@@ -131,6 +132,38 @@ impl Flow<'_> {
             }
         }
         graph
+    }
+
+    /// The one argument that a call's result may borrow from, where the signature says so.
+    fn lender(&self, inst: &Inst) -> Option<usize> {
+        let Inst::Call { function, args, .. } = inst else { return None };
+        match args.first() {
+            Some(Operand::Copy(place) | Operand::Move(place)) if function.lends_first => {
+                Some(self.var(place.slot))
+            }
+            _ => None,
+        }
+    }
+
+    /// A method's result that borrows must borrow from its receiver, unless lifetimes say more.
+    pub(super) fn check_returned(&self) -> Result<(), Box<Diagnostic>> {
+        if !self.draft.lends_first {
+            return Ok(());
+        }
+        let graph = self.holder_graph();
+        for (at, inst) in self.draft.insts.iter().enumerate() {
+            let Inst::Return(Operand::Move(place) | Operand::Copy(place)) = inst else { continue };
+            let returned = self.var(place.slot);
+            for var in 1..self.draft.args as usize {
+                if self.facts[var].ty.holds_references() && reach(&graph, var).contains(&returned) {
+                    let span = self.draft.spans[at];
+                    return Err(Diagnostic::check("", span, "lifetime may not live long enough")
+                        .label("what is returned must borrow from `self`")
+                        .help("name the lifetimes, or return a value of its own"));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Which variables each reference may refer to.

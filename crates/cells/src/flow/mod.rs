@@ -51,6 +51,7 @@ pub fn check(draft: &Draft, cell: u32) -> Result<Vec<(u32, Held)>, Box<Diagnosti
     flow.solve();
     flow.check_states()?;
     flow.check_loans()?;
+    flow.check_returned()?;
     Ok(flow.outcome())
 }
 
@@ -449,6 +450,7 @@ fn step_ty(ty: &Ty, step: Step) -> Option<Ty> {
         (other, Step::Deref) => Some(other.clone()),
         (Ty::Named("Box", arguments), _) => step_ty(&arguments[0], step),
         (Ty::Tuple(parts), Step::Child(index)) => parts.get(index as usize).cloned(),
+        (Ty::Struct(def), Step::Child(index)) => def.fields().get(index as usize).cloned(),
         (Ty::Named("Option" | "Result", arguments), Step::Child(0)) => Some(arguments[0].clone()),
         (Ty::Named("Vec", arguments), _) => Some(arguments[0].clone()),
         (Ty::Array(element, _) | Ty::Slice(element), _) => Some((**element).clone()),

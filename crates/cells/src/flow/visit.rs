@@ -57,7 +57,9 @@ pub fn visit_places(inst: &Inst, see: &mut dyn FnMut(&Place, Access)) {
             operand(value, see);
             dest = Some(*to);
         }
-        Inst::Tuple { dest: to, parts } | Inst::List { dest: to, parts } => {
+        Inst::Tuple { dest: to, parts }
+        | Inst::List { dest: to, parts }
+        | Inst::Struct { dest: to, parts, .. } => {
             all(parts, see);
             dest = Some(*to);
         }
@@ -180,7 +182,9 @@ fn parts_mut(inst: &mut Inst, place: &dyn Fn(&mut Place), slot: &dyn Fn(&mut Slo
             slot(dest);
             operand(value);
         }
-        Inst::Tuple { dest, parts } | Inst::List { dest, parts } => {
+        Inst::Tuple { dest, parts }
+        | Inst::List { dest, parts }
+        | Inst::Struct { dest, parts, .. } => {
             slot(dest);
             parts.iter_mut().for_each(operand);
         }

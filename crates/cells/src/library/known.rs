@@ -100,7 +100,7 @@ pub fn is_known_elsewhere(ty: &Ty, kind: Option<VarKind>, name: &str) -> bool {
             ),
             _,
         ) => ITERATOR,
-        (Ty::Tuple(_), _) => "",
+        (Ty::Tuple(_) | Ty::Struct(_), _) => "",
         _ => return false,
     };
     let listed = |list: &str| list.split_whitespace().any(|known| known == name);

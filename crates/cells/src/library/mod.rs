@@ -518,7 +518,7 @@ fn sleep(vm: &mut Vm<'_>, seconds: f64) -> Fallible<()> {
 }
 
 /// `Default::default()` of a type.
-fn default_of(ty: &Ty) -> Value {
+pub fn default_of(ty: &Ty) -> Value {
     match ty {
         Ty::Int(_) => Value::Int(0),
         Ty::Float(_) => Value::Float(0.0),
@@ -529,6 +529,14 @@ fn default_of(ty: &Ty) -> Value {
         Ty::Named("Option", _) => Value::none(),
         Ty::Tuple(parts) if parts.is_empty() => Value::Unit,
         Ty::Tuple(parts) => Value::Tuple(parts.iter().map(default_of).collect()),
+        Ty::Array(element, length) => match **length {
+            Ty::Const(length) => Value::List((0..length).map(|_| default_of(element)).collect()),
+            _ => Value::Unit,
+        },
+        Ty::Struct(def) => {
+            Value::Struct(def.names.clone(), def.fields().iter().map(default_of).collect())
+        }
+        Ty::Named("Box", inner) => default_of(&inner[0]),
         _ => Value::Unit,
     }
 }

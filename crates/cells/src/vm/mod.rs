@@ -72,6 +72,7 @@ impl Host for Nobody {
         false
     }
     fn bound(&mut self, _: &str, _: &Dyn) {}
+    fn note(&mut self, _: &str) {}
 }
 
 /// Runs `body` in the run that called the prelude, or in a fresh one.
@@ -314,6 +315,10 @@ impl<'h> Vm<'h> {
             Inst::Tuple { dest, parts } => {
                 let parts = self.take_all(parts, base)?;
                 self.put(*dest, base, Value::Tuple(parts));
+            }
+            Inst::Struct { dest, names, parts } => {
+                let parts = self.take_all(parts, base)?;
+                self.put(*dest, base, Value::Struct(names.clone(), parts.into()));
             }
             Inst::List { dest, parts } => {
                 let parts = self.take_all(parts, base)?;

@@ -1,4 +1,4 @@
-struct Point { x: f64 }
+enum Point { A }
 // %%
 use std::collections::HashMap;
 // %%
@@ -10,4 +10,4 @@ fn id<T>(x: T) -> T { x }
 // %%
 let x = 1u128;
 // %%
-matches!(1, 2)
+include_str!("a")

@@ -7,6 +7,7 @@ mod export;
 mod pictures;
 mod random;
 mod sharing;
+mod structs;
 
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
 use crate::{Config, Session};

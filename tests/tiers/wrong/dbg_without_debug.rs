@@ -1,0 +1,3 @@
+// expect: E0277
+let f = || 1;
+dbg!(f);

@@ -1,0 +1,2 @@
+// expect: E0390
+impl i32 { fn f(&self) {} }

@@ -1,0 +1,2 @@
+// expect: E0116
+impl Array { fn f(&self) {} }

@@ -1,0 +1,2 @@
+// expect: E0308
+matches!(1, n if n)

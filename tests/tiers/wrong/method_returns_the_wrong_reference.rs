@@ -1,0 +1,3 @@
+// expect: none
+struct Names { all: Vec<String> }
+impl Names { fn pick(&self, other: &String) -> &String { other } }

@@ -1,0 +1,2 @@
+// expect: E0411
+let p = Self { x: 1.0 };

@@ -1,0 +1,2 @@
+// expect: E0433
+let p = Self::new();

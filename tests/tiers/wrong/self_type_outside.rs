@@ -1,0 +1,2 @@
+// expect: E0411
+fn f(x: Self) {}

@@ -1,0 +1,3 @@
+// expect: E0369
+struct Point { x: f64, y: f64 }
+Point { x: 1.0, y: 2.0 } + Point { x: 1.0, y: 2.0 }

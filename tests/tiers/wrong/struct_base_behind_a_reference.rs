@@ -1,0 +1,3 @@
+// expect: E0507
+struct Two { a: String, b: String }
+fn f(t: &Two) -> Two { Two { a: String::new(), ..*t } }

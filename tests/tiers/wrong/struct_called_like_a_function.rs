@@ -1,0 +1,3 @@
+// expect: E0423
+struct Point { x: f64, y: f64 }
+let p = Point(1.0, 2.0);

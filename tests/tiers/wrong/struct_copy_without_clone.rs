@@ -1,0 +1,3 @@
+// expect: E0277
+#[derive(Copy)]
+struct Named { n: i32 }

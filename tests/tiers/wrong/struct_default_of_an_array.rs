@@ -1,0 +1,3 @@
+// expect: E0277
+#[derive(Default)]
+struct Layer { w: Array }

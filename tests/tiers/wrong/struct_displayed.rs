@@ -1,0 +1,4 @@
+// expect: E0277
+#[derive(Debug)]
+struct N(i32);
+println!("{}", N(1));

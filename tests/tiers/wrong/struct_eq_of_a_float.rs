@@ -1,0 +1,3 @@
+// expect: E0277
+#[derive(PartialEq, Eq)]
+struct Named { n: f64 }

@@ -1,0 +1,3 @@
+// expect: E0369
+#[derive(PartialEq)]
+struct Layer { w: Array }

@@ -1,0 +1,4 @@
+// expect: E0594
+struct Point { x: f64, y: f64 }
+let p = Point { x: 1.0, y: 2.0 };
+p.x += 3.0;

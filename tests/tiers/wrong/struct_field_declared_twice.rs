@@ -1,0 +1,2 @@
+// expect: E0124
+struct Point { x: f64, x: i32 }

@@ -1,0 +1,5 @@
+// expect: E0382
+struct Two { a: String, b: String }
+let t = Two { a: String::new(), b: String::new() };
+let u = Two { a: String::new(), ..t };
+t.b

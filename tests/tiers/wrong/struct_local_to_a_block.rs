@@ -1,0 +1,3 @@
+// expect: E0422
+{ struct Local { x: i32 } }
+let l = Local { x: 1 };

@@ -1,0 +1,5 @@
+// expect: E0596
+struct List { items: Vec<i32> }
+impl List { fn add(&mut self) { self.items.push(1); } }
+let l = List { items: vec![] };
+l.add();

@@ -1,0 +1,6 @@
+// expect: E0505
+struct Point { x: f64, y: f64 }
+let p = Point { x: 1.0, y: 2.0 };
+let r = &p.x;
+let q = p;
+println!("{r}");

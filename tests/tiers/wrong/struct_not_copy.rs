@@ -1,0 +1,3 @@
+// expect: E0204
+#[derive(Clone, Copy)]
+struct Named { name: String }

@@ -1,0 +1,2 @@
+// expect: E0609
+let f = |n: &(i32, i32)| n.x;

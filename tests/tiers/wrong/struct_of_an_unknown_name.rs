@@ -1,0 +1,2 @@
+// expect: E0422
+let p = Pint { x: 1.0 };

@@ -1,0 +1,2 @@
+// expect: E0072
+struct Node { value: i32, next: Option<Node> }

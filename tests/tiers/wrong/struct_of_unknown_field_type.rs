@@ -1,0 +1,2 @@
+// expect: E0425
+struct Point { x: Flot }

@@ -1,0 +1,6 @@
+// expect: E0382
+struct Two { a: String, b: String }
+let t = Two { a: String::new(), b: String::new() };
+let f = || drop(t.a);
+f();
+t.a

@@ -1,0 +1,4 @@
+// expect: E0532
+struct Point { x: f64, y: f64 }
+let p = Point { x: 1.0, y: 2.0 };
+let Point(a, b) = p;

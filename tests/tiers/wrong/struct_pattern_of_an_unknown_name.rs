@@ -1,0 +1,2 @@
+// expect: E0422
+let Pint { x } = 1;

@@ -1,0 +1,2 @@
+// expect: E0531
+let Pint(x) = 1;

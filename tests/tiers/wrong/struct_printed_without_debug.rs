@@ -1,0 +1,3 @@
+// expect: E0277
+struct Point { x: f64, y: f64 }
+println!("{:?}", Point { x: 1.0, y: 2.0 });

@@ -1,0 +1,3 @@
+// expect: E0618
+struct Unit;
+let u = Unit();

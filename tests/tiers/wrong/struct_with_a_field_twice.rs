@@ -1,0 +1,3 @@
+// expect: E0062
+struct Point { x: f64, y: f64 }
+let p = Point { x: 1.0, y: 1.0, x: 2.0 };

@@ -1,0 +1,2 @@
+// expect: E0121
+struct Named { name: _ }

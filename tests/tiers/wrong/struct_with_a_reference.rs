@@ -1,0 +1,2 @@
+// expect: E0106
+struct Named { name: &str }

@@ -1,0 +1,3 @@
+// expect: E0560
+struct Point { x: f64, y: f64 }
+let p = Point { x: 1.0, y: 2.0, z: 3.0 };

@@ -1,0 +1,2 @@
+// expect: E0277
+tree! { struct Layer { w: Array, rate: f64 } }

@@ -1,0 +1,3 @@
+// expect: E0277
+struct Layer { w: Array }
+tree! { struct Net { layer: Layer } }

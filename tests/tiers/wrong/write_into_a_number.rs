@@ -1,0 +1,4 @@
+// expect: E0599
+use std::fmt::Write;
+let mut n = 1u8;
+write!(n, "x").unwrap();

@@ -1,0 +1,4 @@
+// expect: E0596
+use std::fmt::Write;
+let s = String::new();
+write!(s, "x").unwrap();
