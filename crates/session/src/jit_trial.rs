@@ -65,6 +65,7 @@ impl Host for Silent {
     }
 
     fn bound(&mut self, _: &str, _: &Dyn) {}
+    fn note(&mut self, _: &str) {}
 }
 
 fn type_of(session: &Session, name: &str) -> Option<Type> {

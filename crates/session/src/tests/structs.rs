@@ -74,7 +74,7 @@ fn what_is_shown_of_structs() {
     assert!(text.contains("Net") && text.contains("1 array"), "{text}");
     assert_eq!(ok(&mut session, "n"), "N(3)\n");
     assert_eq!(ok(&mut session, "N(4)"), "N(4)\n");
-    assert_eq!(ok(&mut session, "Out[8].0 + _.0"), "8\n");
+    assert_eq!(ok(&mut session, "Out[7].0 + _.0"), "8\n");
     let offered = |code: &str| -> Vec<String> {
         let found = session.complete(code, code.len());
         found.items.into_iter().map(|item| item.text).collect()
