@@ -315,7 +315,7 @@ fn odd_names_and_sizes_are_refused_in_words() {
         "cpu:a b",
         "cpu:läb",
         "cpu:7",
-        "dry:💥",
+        "dry:1GiB:💥",
         &long,
     ] {
         for output in [start(&["--device", odd], &[]), start(&[], &[("VRAMLAB_DEVICE", odd)])] {

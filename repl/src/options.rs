@@ -318,7 +318,8 @@ pub fn help() -> String {
     text.push_str(
         "\nVRAMLAB_DEVICE, VRAMLAB_CAPACITY, VRAMLAB_MODE and VRAMLAB_WATCH say the same; JAX's\n\
          XLA_PYTHON_CLIENT_PREALLOCATE, XLA_CLIENT_MEM_FRACTION and XLA_PYTHON_CLIENT_ALLOCATOR are\n\
-         read too. NO_COLOR turns colours off. The exit status is 1 if a cell failed or a figure grew, 2\n\
+         read too. VRAMLAB_SHARED_FOLDER says where shared devices (cpu:NAME) are kept instead of\n\
+         /dev/shm. NO_COLOR turns colours off. The exit status is 1 if a cell failed or a figure grew, 2\n\
          for a wrong command line.\n",
     );
     text

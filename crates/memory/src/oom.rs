@@ -156,7 +156,8 @@ impl Heap {
         let error = &failure.error;
         let site = self.ledger().site();
         let (drawn, passes_alone) = self.judge(error, cached, site);
-        let remedies = self.remedies(drawn, site);
+        let driver_says = driver_says(error);
+        let remedies = if driver_says.is_some() { Vec::new() } else { self.remedies(drawn, site) };
         let (empty, pinned): (Vec<_>, Vec<_>) =
             self.regions().into_iter().partition(|region| region.live_blocks == 0);
         OomReport {
@@ -172,7 +173,8 @@ impl Heap {
             fragmentation: stats.fragmentation(),
             other_processes: error.others,
             passes_alone,
-            driver_says: driver_says(error),
+            driver_says,
+            passes_afresh: self.passes_afresh(site),
             holders: self.guest_holders(),
             driver_free: error.driver_free,
             cached,
@@ -202,6 +204,18 @@ impl Heap {
         let Some(trace) = self.trace_of(site) else { return (drawn, false) };
         let passes = replay::run(&trace, self.mode(), Device::of(error.device)).passes();
         (if passes { Verdict::OtherProcess } else { drawn }, passes)
+    }
+
+    /// Whether returning the regions and running the cell again is enough: a pool that others once made small, say.
+    fn passes_afresh(&self, site: Site) -> bool {
+        let stats = self.stats();
+        if stats.bytes_in_use > 0 || stats.pool_bytes == 0 {
+            return false;
+        }
+        let figures = self.device();
+        let device = Device { capacity: figures.total, others: figures.others };
+        let trace = self.trace_of(site).filter(|trace| trace.start == 0);
+        trace.is_some_and(|trace| replay::run(&trace, self.mode(), device).passes())
     }
 
     /// The failed cell from the blocks that were live when it began.
@@ -403,6 +417,8 @@ pub struct OomReport {
     pub other_processes: u64,
     /// Without them the same cell passes in the same mode, by replay.
     pub passes_alone: bool,
+    /// Nothing lives, and from an empty pool the same cell passes in the same mode, by replay: a trim is enough.
+    pub passes_afresh: bool,
     /// Why the driver failed, where it did so for a reason of its own and not for want of room.
     pub driver_says: Option<String>,
     /// Who they are, as far as is known; guests first.
@@ -440,10 +456,11 @@ impl OomReport {
         self.limit.saturating_sub(self.pool)
     }
 
-    /// The modes in which the cell passes, in order.
+    /// The modes in which the cell passes, in order; the present one where a trim is enough.
     pub fn passing(&self) -> Vec<String> {
+        let afresh = self.passes_afresh.then(|| format!("{} after %clear pool", self.mode));
         let passing = self.remedies.iter().filter(|remedy| remedy.passes);
-        passing.map(|remedy| remedy.mode.to_string()).collect()
+        afresh.into_iter().chain(passing.map(|remedy| remedy.mode.to_string())).collect()
     }
 
     /// The verdict with the figures that prove it, in MiB.

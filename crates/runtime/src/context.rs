@@ -89,7 +89,7 @@ impl Context {
             made_in: (Origin::default(), OwnerId(0)),
             scratch: Default::default(),
         };
-        Ok(Arc::new(Context {
+        let context = Context {
             state: Mutex::new(state),
             backend,
             device: config.device,
@@ -97,7 +97,9 @@ impl Context {
             reclaim: Mutex::new(Vec::new()),
             interrupt,
             clock: Clock(Instant::now()),
-        }))
+        };
+        context.lock().publish(&context);
+        Ok(Arc::new(context))
     }
 
     /// The state. A panic of ours while it was held left no half-made block behind that a later call would trust.
@@ -122,19 +124,21 @@ impl Context {
     pub fn device_name(&self) -> String {
         match &self.device {
             DeviceConfig::Cpu { .. } => "cpu".to_string(),
-            DeviceConfig::Shared(device) => {
-                let kind = if device.dry { "dry" } else { "cpu" };
-                format!("{kind}:{}", device.name)
+            DeviceConfig::Shared(device) if device.dry => {
+                format!("dry:{}:{}", self.exact_size(), device.name)
             }
-            DeviceConfig::Dry { .. } => {
-                let exact =
-                    |unit: u64| self.capacity.is_multiple_of(unit).then_some(self.capacity / unit);
-                match (exact(vramlab_memory::GIB), exact(vramlab_memory::MIB)) {
-                    (Some(gib), _) => format!("dry:{gib}GiB"),
-                    (_, Some(mib)) => format!("dry:{mib}MiB"),
-                    _ => format!("dry:{}", self.capacity),
-                }
-            }
+            DeviceConfig::Shared(device) => format!("cpu:{}", device.name),
+            DeviceConfig::Dry { .. } => format!("dry:{}", self.exact_size()),
+        }
+    }
+
+    /// The device's size as it may be written again, without loss.
+    fn exact_size(&self) -> String {
+        let exact = |unit: u64| self.capacity.is_multiple_of(unit).then_some(self.capacity / unit);
+        match (exact(vramlab_memory::GIB), exact(vramlab_memory::MIB)) {
+            (Some(gib), _) => format!("{gib}GiB"),
+            (_, Some(mib)) => format!("{mib}MiB"),
+            _ => self.capacity.to_string(),
         }
     }
 

@@ -11,7 +11,7 @@ use vramlab_runtime::{SharedDevice, USUAL_DRY_CAPACITY, check_device_name, usual
 /// JAX's variables.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    /// `cpu`, `dry:80GiB`, or a name that sessions share: `cpu:lab`, `dry:lab`.
+    /// `cpu`, `dry:80GiB`, or with a name that sessions share: `cpu:lab`, `dry:16GiB:lab`.
     pub device: Option<String>,
     /// `1GiB`.
     pub capacity: Option<String>,
@@ -39,8 +39,8 @@ pub struct Setting {
 pub static SETTINGS: [Setting; 4] = [
     Setting {
         option: "--device",
-        value: "cpu|cpu:NAME|dry:SIZE",
-        help: "cpu; cpu:NAME, shared by your sessions; or a dry one: shapes, no data",
+        value: "DEVICE",
+        help: "cpu; cpu:NAME, shared by your sessions; or dry:SIZE, shapes without data",
         field: |config| &mut config.device,
     },
     Setting {
@@ -96,7 +96,7 @@ pub const WATCH_WORDS: [(&str, Watch); 4] =
     [("off", Watch::Off), ("brief", Watch::Brief), ("full", Watch::Full), ("live", Watch::Live)];
 
 /// What a device may be called here.
-pub const DEVICE_WORDS: [&str; 4] = ["cpu", "dry:SIZE", "cpu:NAME", "dry:NAME"];
+pub const DEVICE_WORDS: [&str; 4] = ["cpu", "dry:SIZE", "cpu:NAME", "dry:SIZE:NAME"];
 
 /// Where the ledgers of shared devices lie instead of where they usually do: folders, best first, as in `PATH`.
 const SHARED_FOLDERS: &str = "VRAMLAB_SHARED_FOLDER";
@@ -237,18 +237,19 @@ pub fn parse_device(text: &str, capacity: Option<u64>) -> Result<Device, String>
         ("cpu", None | Some("0")) => Ok(Device::Cpu { capacity }),
         ("cpu", Some(name)) => shared(name, false, capacity),
         ("dry", None) => Ok(Device::Dry { capacity: capacity.unwrap_or(USUAL_DRY_CAPACITY) }),
-        // A size begins with a digit, a name with a letter.
-        ("dry", Some(name)) if name.starts_with(char::is_alphabetic) => {
-            shared(name, true, capacity)
-        }
-        ("dry", Some(size)) => {
+        ("dry", Some(rest)) => {
+            let (size, name) = match rest.split_once(':') {
+                Some((size, name)) => (size, Some(name)),
+                None => (rest, None),
+            };
             let own = parse_capacity(size)?;
-            match capacity {
-                Some(other) if other != own => Err(format!(
+            match (capacity, name) {
+                (Some(other), _) if other != own => Err(format!(
                     "device dry:{size} and capacity {} contradict each other; give one",
                     format_bytes(other)
                 )),
-                _ => Ok(Device::Dry { capacity: own }),
+                (_, None) => Ok(Device::Dry { capacity: own }),
+                (_, Some(name)) => shared(name, true, Some(own)),
             }
         }
         _ => Err(unknown("device", text, DEVICE_WORDS)),
@@ -347,9 +348,11 @@ mod tests {
     fn a_device_with_a_name_is_shared() {
         let lab = |dry, capacity| Device::Shared { name: "lab".into(), dry, capacity };
         assert_eq!(parse_device("cpu:lab", None), Ok(lab(false, None)));
-        assert_eq!(parse_device("dry:lab", Some(1 << 34)), Ok(lab(true, Some(1 << 34))));
+        assert_eq!(parse_device("dry:16GiB:lab", None), Ok(lab(true, Some(1 << 34))));
+        assert!(parse_device("dry:16GiB:lab", Some(1 << 30)).is_err());
+        assert!(parse_device("dry:lab", None).expect_err("no size").contains("size"));
         assert_eq!(parse_device("cpu:0", None), Ok(Device::Cpu { capacity: None }));
-        for odd in ["cpu:", "cpu:../lab", "cpu:a b", "cpu:läb", "cpu:1", "cpu:a:b", "dry:é"] {
+        for odd in ["cpu:", "cpu:../lab", "cpu:a b", "cpu:läb", "cpu:1", "cpu:a:b", "dry:1GiB:"] {
             let why = parse_device(odd, None).expect_err(odd);
             assert!(why.contains("begins with a letter"), "{odd}: {why}");
         }

@@ -43,15 +43,9 @@ fn lines(report: &OomReport, jit: Option<&str>) -> Vec<(&'static str, String)> {
     if !report.owners.is_empty() {
         lines.push(("owners", owners(report, SHOWN_OWNERS)));
     }
-    let mut passing = report.passing();
-    passing.extend(jit.map(String::from));
-    lines.push((
-        "passes",
-        match passing.is_empty() {
-            true => "in no other mode (replayed)".into(),
-            false => format!("{}  (replayed)", passing.join(" · ")),
-        },
-    ));
+    if report.driver_says.is_none() {
+        lines.push(("passes", passes(report, jit)));
+    }
     if !report.advice.is_empty() {
         lines.push((program(report), report.advice.clone()));
     }
@@ -61,6 +55,17 @@ fn lines(report: &OomReport, jit: Option<&str>) -> Vec<(&'static str, String)> {
 /// Whose line it is that is to be pasted.
 fn program(report: &OomReport) -> &'static str {
     if report.advice.starts_with("PYTORCH") { "PyTorch" } else { "in JAX" }
+}
+
+/// The replay meets the others with what they hold now.
+fn passes(report: &OomReport, jit: Option<&str>) -> String {
+    let mut passing = report.passing();
+    passing.extend(jit.map(String::from));
+    let beside = if report.other_processes > 0 { " beside what others hold" } else { "" };
+    match passing.is_empty() {
+        true => format!("in no other mode (replayed{beside})"),
+        false => format!("{}  (replayed{beside})", passing.join(" · ")),
+    }
 }
 
 const SHOWN_OWNERS: usize = 4;

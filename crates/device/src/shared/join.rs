@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use vramlab_memory::format_bytes;
+use vramlab_memory::{GIB, MIB, format_bytes};
 
 /// What is asked of [`join`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,10 +65,14 @@ impl fmt::Display for JoinError {
             JoinError::Name(why) => f.write_str(why),
             JoinError::Capacity { name, asked, has, holders } => {
                 let holders: Vec<String> = holders.iter().map(u32::to_string).collect();
+                let join = match name.starts_with("dry") {
+                    true => format!("ask for {}", exact(*has)),
+                    false => "leave the capacity out".to_string(),
+                };
                 write!(
                     f,
-                    "the device {name} is there with {} (pid {}), so a capacity of {} contradicts it; leave the \
-                     capacity out to join, or choose another name",
+                    "the device of that name is there with {} (pid {}), so {} for {name} contradicts it; {join} to \
+                     join, or choose another name",
                     format_bytes(*has),
                     holders.join(", "),
                     format_bytes(*asked)
@@ -177,7 +181,19 @@ impl Joining {
 
     /// As the user writes it.
     fn spelled(&self) -> String {
-        format!("{}:{}", self.kind(), self.name)
+        match (self.dry, self.capacity) {
+            (true, Some(bytes)) => format!("dry:{}:{}", exact(bytes), self.name),
+            _ => format!("{}:{}", self.kind(), self.name),
+        }
+    }
+}
+
+/// A size as it may be written again, without loss.
+fn exact(bytes: u64) -> String {
+    match (bytes % GIB, bytes % MIB) {
+        (0, _) => format!("{}GiB", bytes / GIB),
+        (_, 0) => format!("{}MiB", bytes / MIB),
+        _ => bytes.to_string(),
     }
 }
 

@@ -111,7 +111,7 @@ fn table(rows: &[Row], device: Device, trace: &Trace, dropped: u64) -> Table {
     };
     let beside = match device.others {
         0 => String::new(),
-        others => format!(" of which others hold {}", size(others)),
+        others => format!(" of which others hold {} (smallest device: without them)", size(others)),
     };
     table.note(format!(
         "{} requests and returns replayed{from} on a device of {}{beside}",

@@ -21,7 +21,7 @@ impl Lab {
     fn open(&self, device: &str, capacity: &str, mode: &str) -> Session {
         let mut config = Config {
             device: Some(device.into()),
-            capacity: Some(capacity.into()),
+            capacity: (!capacity.is_empty()).then(|| capacity.into()),
             mode: Some(mode.into()),
             ..Config::default()
         };
@@ -54,7 +54,7 @@ fn mode_fraction_of_total() {
     for mode in ["preallocate fraction=0.15", "ondemand fraction=0.15"] {
         let lab = Lab::new();
         let mut sessions: Vec<Session> =
-            (0..6).map(|_| lab.open("dry:card", "16GiB", mode)).collect();
+            (0..6).map(|_| lab.open("dry:16GiB:card", "", mode)).collect();
         let order = if mode.starts_with("pre") { [0, 1, 2, 3, 4, 5] } else { [5, 2, 0, 4, 1, 3] };
         for index in order {
             let session = &mut sessions[index];
@@ -97,7 +97,10 @@ fn mode_backoff_beside_a_peer() {
     let text = fails(&mut session, cell, "OOM");
     assert!(text.contains("OTHER PROCESS") && text.contains("without them it passes"), "{text}");
     drop(peer);
-    ok(&mut session, "%mode ondemand");
+    ok(&mut session, "drop(a);");
+    let text = fails(&mut session, cell, "OOM");
+    assert!(text.contains("passes preallocate after %clear pool · ondemand"), "{text}");
+    ok(&mut session, "%clear pool");
     ok(&mut session, cell);
 }
 
@@ -126,7 +129,7 @@ fn mode_two_sessions() {
     let pools = |fraction: &str, first_is_first: bool| {
         let lab = Lab::new();
         let mode = format!("preallocate fraction={fraction}");
-        let mut both = [(); 2].map(|_| lab.open("dry:card", "16GiB", &mode));
+        let mut both = [(); 2].map(|_| lab.open("dry:16GiB:card", "", &mode));
         if !first_is_first {
             both.reverse();
         }
@@ -203,8 +206,8 @@ fn guest_verdict() {
         ["preallocate", "ondemand", "ondemand gc=on", "platform", "caching", "vmm", "cuda_async"]
     {
         let lab = Lab::new();
-        let mut peer = lab.open("dry:card", "24GiB", "platform");
-        let mut session = lab.open("dry:card", "24GiB", mode);
+        let mut peer = lab.open("dry:24GiB:card", "", "platform");
+        let mut session = lab.open("dry:24GiB:card", "", mode);
         ok(&mut peer, "let held = zeros([24512, 1024, 256]);");
         let cell = "let mut kept: Vec<Array> = vec![];\nloop { kept.push(zeros([1536, 1024])); }";
         let text = fails(&mut session, cell, "OOM");
@@ -261,6 +264,7 @@ fn the_greeting_says_who_is_there() {
     let greeting = second.banner();
     let words = format!("shared with pid {} vramlab (ondemand, holds 2.0)", std::process::id());
     assert!(greeting.contains(&words), "{greeting}");
+    assert!(first.banner().contains("(platform, holds 0.0)"), "{}", first.banner());
     let alone = lab.open("cpu", "1GiB", "platform");
     assert!(!alone.banner().contains("shared"), "{}", alone.banner());
 }
