@@ -20,7 +20,7 @@ pub fn render(report: &OomReport, jit: Option<&str>, op: &str, call: &str, place
 }
 
 /// Words in lines that fit a terminal beside the labels.
-fn wrapped(text: &str) -> Vec<String> {
+pub fn wrapped(text: &str) -> Vec<String> {
     let mut rows = vec![String::new()];
     for word in text.split(' ') {
         let row = rows.last_mut().expect("there is a first row");

@@ -2,6 +2,7 @@
 
 use super::{Command, Completing, Effect, Refusal, nothing};
 use crate::event::Table;
+use crate::oom::wrapped;
 use crate::report::{duration, mib, mib_short, size};
 use crate::session::Session;
 use crate::sink::Sink;
@@ -247,10 +248,13 @@ fn remedies(report: &GuestReport) -> Vec<String> {
     }
     let modes = report.passing.iter().chain(&report.modest);
     let modes: Vec<String> = modes.map(ToString::to_string).collect();
-    lines.push(match modes.is_empty() {
-        true => "no other mode would have left it room (this session replayed in each)".into(),
-        false => format!("it passes in {}   (this session replayed in each)", modes.join(" · ")),
-    });
+    if modes.is_empty() {
+        lines.push("no other mode would have left it room (this session replayed in each)".into());
+        return lines;
+    }
+    let passes = format!("it passes in {}  (this session replayed in each)", modes.join(" · "));
+    let rows = wrapped(&passes).into_iter().enumerate();
+    lines.extend(rows.map(|(at, row)| if at == 0 { row } else { format!("  {row}") }));
     lines
 }
 

@@ -40,7 +40,10 @@ impl Drop for Lab {
 /// As [`super::fails`], with the lines of a verdict joined.
 #[track_caller]
 fn fails(session: &mut Session, cell: &str, kind: &str) -> String {
-    let text = super::fails(session, cell, kind);
+    flat(&super::fails(session, cell, kind))
+}
+
+fn flat(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -151,7 +154,7 @@ fn guest_starved() {
         let lab = Lab::new();
         let mut session = lab.open(device, capacity, "preallocate fraction=0.98");
         ok(&mut session, "let a = zeros([2560, 1024]); drop(a);");
-        let text = ok(&mut session, "%guest 64MiB");
+        let text = flat(&ok(&mut session, "%guest 64MiB"));
         for words in [
             "asked 64.0 of the driver and got nothing",
             "driver free 20.5; we hold 1003.5, of which 0.0 live",
