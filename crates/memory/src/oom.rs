@@ -244,9 +244,7 @@ impl Heap {
     /// What to say when somebody beside us, in this process or another, asked the driver for `asked` bytes and got none:
     /// what we hold and what of it lives, and the modes in which the same session would have left room.
     pub fn explain_guest(&self, asked: u64) -> GuestReport {
-        let (stats, figures) = (self.stats(), self.device());
-        let regions = self.regions();
-        let empty = regions.iter().filter(|region| region.live_blocks == 0);
+        let figures = self.device();
         let device = Device { capacity: figures.total, others: figures.others };
         let trace = Trace::from_ledger(self.ledger(), Part::Kept).unwrap_or_default();
         let leaves_room = |mode: &ModeSpec| {
@@ -258,17 +256,26 @@ impl Heap {
         passing.retain(|mode| mode != self.mode() && leaves_room(mode));
         let smaller = SMALLER_FRACTIONS.into_iter().filter(|f| Some(*f) < self.mode().fraction());
         let mut smaller = smaller.filter_map(|f| self.mode().clone().with_fraction(f).ok());
+        let modest = smaller.find(|mode| leaves_room(mode));
+        GuestReport { passing, modest, ..self.guest_figures(asked) }
+    }
+
+    /// The figures of the device beside a neighbour that asks for `asked` bytes, with nothing replayed.
+    pub fn guest_figures(&self, asked: u64) -> GuestReport {
+        let (stats, figures) = (self.stats(), self.device());
+        let regions = self.regions();
+        let empty = regions.iter().filter(|region| region.live_blocks == 0);
         GuestReport {
             asked,
             refusal: None,
             trimmable: empty.map(|region| region.bytes).sum(),
-            modest: smaller.find(|mode| leaves_room(mode)),
+            modest: None,
             driver_free: figures.free,
             held: figures.held,
             live: stats.bytes_in_use,
             others: figures.others,
             device: figures.total,
-            passing,
+            passing: Vec::new(),
         }
     }
 

@@ -83,7 +83,7 @@ impl Context {
         let mut state = self.lock();
         let answer = match state.heap.invite(bytes, now_ns) {
             Ok(number) => {
-                GuestAnswer { number: Some(number), report: state.heap.explain_guest(bytes) }
+                GuestAnswer { number: Some(number), report: state.heap.guest_figures(bytes) }
             }
             Err(report) => GuestAnswer { number: None, report: *report },
         };

@@ -345,11 +345,12 @@ impl Place {
         // Without the order the file stays, and whoever comes next clears it.
         let order = locks::order(&self.file).ok().flatten();
         let _ = self.write(layout::empty_record(self.index));
+        // Before the order goes: of two that leave at once the second must not take the first for alive.
+        locks::end_life(&self.file, self.index);
         if order.is_some() && !locks::anybody_lives(&self.file, SLOTS).unwrap_or(true) {
             self.folder.remove(&self.file_name, &self.file);
         }
         drop(order);
-        locks::end_life(&self.file, self.index);
     }
 }
 
