@@ -53,6 +53,7 @@ pub use host::{Host, with_host};
 pub use jit::{Arg, JitCore};
 pub use prelude_items::DynJit;
 pub use raise::{catch, raise};
+pub use random::keeping_draws;
 pub use structure::{FieldsOf, StructNames, Structure};
 pub use vramlab_ir as ir;
 

@@ -10,7 +10,7 @@ use vramlab_ir::{DType, Fault, FaultKind, Literal, Param, Params, Shape};
 use vramlab_ops::{ADD, LOG, LT, MUL, NEG, REM, SHIFT_RIGHT, SQRT, SUB};
 
 /// What the next draw depends on.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Stream {
     seed: u64,
     draws: u64,
@@ -21,6 +21,15 @@ pub(crate) fn set_seed(value: u64) -> Result<(), Fault> {
     let context = current()?;
     *lock(&context.state.random) = Stream { seed: value, draws: 0 };
     Ok(())
+}
+
+/// Runs `trial`; afterwards the stream of random numbers stands where it stood.
+pub fn keeping_draws<R>(trial: impl FnOnce() -> R) -> R {
+    let Ok(context) = current() else { return trial() };
+    let before = lock(&context.state.random).clone();
+    let result = trial();
+    *lock(&context.state.random) = before;
+    result
 }
 
 /// The key of one draw: two words, mixed so that neither neighbouring seeds nor neighbouring draws
