@@ -30,7 +30,7 @@ pub const TORCH_VARIABLES: [&str; 3] =
 pub fn from_torch_variables(environment: &BTreeMap<String, String>) -> Result<FromJax, ModeError> {
     let set = |name: &&str| environment.get(*name).filter(|value| !value.trim().is_empty());
     let given: Vec<(&str, &String)> =
-        TORCH_VARIABLES.iter().filter_map(|name| Some((*name, set(&name)?))).collect();
+        TORCH_VARIABLES.iter().filter_map(|name| Some((*name, set(name)?))).collect();
     let Some((name, conf)) = given.first() else {
         return Ok(FromJax { spec: None, notes: Vec::new() });
     };
