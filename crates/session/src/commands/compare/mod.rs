@@ -153,6 +153,10 @@ fn compare(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
             }
         }
     }
+    if rows.is_empty() {
+        notes.iter().for_each(|note| sink.say(note));
+        return Ok(Effect::Told);
+    }
     let shows_results = question.capacity.is_some() || rows.iter().any(|row| !row.passed);
     sink.table(table(&rows, asked_modes, asked_modes || shows_results, notes));
     Ok(Effect::Told)
