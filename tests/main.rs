@@ -7,6 +7,7 @@ mod engine;
 mod filetests;
 mod keys;
 mod programs;
+mod recordings;
 mod run_json;
 mod sharing;
 // Random programs with loops, and how near results must be: shared with the compiler's own tests.

@@ -6,7 +6,7 @@ use crate::owners::Owners;
 use crate::reading::{LineEnd, Reading};
 use crate::record::{Kind, Record};
 use crate::spool::SpoolWriter;
-use crate::trace::{Events, Format, Segment, Trace};
+use crate::trace::{Events, Format, Trace};
 use std::collections::HashMap;
 use std::sync::Arc;
 use vramlab_memory::EventKind;
@@ -20,7 +20,6 @@ struct Reader {
     /// The trace's numbers of owners, in ours.
     named: HashMap<u64, u32>,
     start: Vec<Record>,
-    start_segments: Vec<Segment>,
     live: Live,
     peak_requested: u64,
     device: Option<(u64, String)>,
@@ -149,6 +148,10 @@ impl Reader {
                 "{lines} lines are no events and are left out; the first is line {number}: {what}"
             ));
         }
+        if self.skipped > 0 {
+            let skipped = self.skipped;
+            notes.push(format!("{skipped} events came before the first one here; what the pool held then is not told"));
+        }
         notes.extend(strays(&self.live, self.backward));
         let events = self.spool.len();
         Ok(Trace {
@@ -163,7 +166,7 @@ impl Reader {
             capacity: self.device.map(|(bytes, _)| bytes).filter(|bytes| *bytes > 0),
             settings: self.settings,
             start: self.start,
-            start_segments: self.start_segments,
+            start_segments: Vec::new(),
             end: Vec::new(),
             cut: false,
             events: Events { spool: Arc::new(self.spool.finish()), range: 0..events },

@@ -1,5 +1,5 @@
 //! A trace as one HTML page that needs nothing else: figures, the timeline, the address map at the peak, owners,
-//! segments. Pictures are `picture`'s; hovering names the owner, the wheel looks closer.
+//! segments. Pictures are `picture`'s; hovering names the owner.
 
 use crate::text::{count, part, seconds};
 use crate::trace::Trace;
@@ -29,7 +29,7 @@ summary{cursor:pointer}
 </style>
 ";
 
-/// The wheel looks closer at a picture, dragging moves it, a double click shows all of it again.
+/// Ctrl and the wheel look closer at a picture, dragging moves it, a double click shows all of it again.
 const SCRIPT: &str = "<script>
 for(const svg of document.querySelectorAll('figure svg')){
  const box=svg.viewBox.baseVal,all=[box.x,box.y,box.width,box.height];let from=null;
@@ -37,7 +37,7 @@ for(const svg of document.querySelectorAll('figure svg')){
   return[box.x+(e.clientX-r.left)/r.width*box.width,box.y+(e.clientY-r.top)/r.height*box.height]};
  const set=(x,y,w,h)=>{box.width=w;box.height=h;
   box.x=Math.min(Math.max(x,all[0]),all[0]+all[2]-w);box.y=Math.min(Math.max(y,all[1]),all[1]+all[3]-h)};
- svg.addEventListener('wheel',e=>{if(!e.ctrlKey&&!e.shiftKey&&!e.altKey&&box.width>=all[2]&&e.deltaY>0)return;
+ svg.addEventListener('wheel',e=>{if(!e.ctrlKey&&!e.metaKey)return;
   e.preventDefault();const[x,y]=at(e),k=Math.min(Math.max(Math.exp(e.deltaY/400),all[2]/60/box.width),all[2]/box.width);
   set(x-(x-box.x)*k,y-(y-box.y)*k,box.width*k,box.height*k)},{passive:false});
  svg.addEventListener('pointerdown',e=>{from=at(e);svg.setPointerCapture(e.pointerId)});
@@ -73,7 +73,7 @@ fn device(trace: &Trace, view: &View, html: &mut String) {
     }
     element("h2", "Over the events", html);
     figure(&timeline(view).svg(Paper::Page), html);
-    html.push_str("<p class=\"dim\">Hover for figures; the wheel looks closer, dragging moves, a double click shows all.</p>\n");
+    html.push_str("<p class=\"dim\">Hover for figures; Ctrl and the wheel look closer, dragging moves, a double click shows all.</p>\n");
     if !view.peak.segments.is_empty() {
         element("h2", "Addresses at the peak", html);
         figure(&map(trace, &view.peak).svg(Paper::Page), html);

@@ -5,12 +5,15 @@ use crate::trace::{Format, Trace};
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use vramlab_memory::modes::ModeName;
+use vramlab_memory::modes::{ModeName, OptionValue};
 use vramlab_memory::replay::{Device, Outcome, Replay, Search, Smallest, Step};
 use vramlab_memory::{GIB, MIB, ModeSpec, Stream};
 
 /// How many steps the search for the smallest device may run for each mode, unless it shall be exact.
 const SEARCH_STEPS: u64 = 8_000_000;
+
+/// How many runs it may take at least, where no size is known to pass.
+const LEAST_RUNS: u32 = 8;
 
 /// Sizes of devices that are made, in GiB, for a trace that does not say where it was recorded.
 const DEVICES: [u64; 14] = [4, 6, 8, 12, 16, 24, 32, 40, 48, 80, 96, 141, 192, 288];
@@ -192,6 +195,13 @@ fn run(trace: &Trace, mode: &ModeSpec, capacity: u64) -> io::Result<(Outcome, u6
     Ok((replay.outcome(), event))
 }
 
+/// Whether the pool of a mode does the same under every limit that it does not reach.
+fn grows_alike(mode: &ModeSpec) -> bool {
+    let collects = mode.value("garbage_collection_threshold");
+    let collects = collects.is_some_and(|value| value != OptionValue::Threshold(0.0));
+    mode.mode() != ModeName::Preallocate && !collects
+}
+
 fn smallest(
     trace: &Trace,
     mode: &ModeSpec,
@@ -202,22 +212,24 @@ fn smallest(
     let most = most.min(LARGEST_DEVICE);
     let steps = trace.events.len() + trace.start.len() as u64;
     let runs = if exact { 64 } else { (SEARCH_STEPS / steps.max(1)).min(64) as u32 };
-    let one_region = mode.mode() == ModeName::Preallocate;
+    let grows = grows_alike(mode);
     let known = match outcome.passes() {
         true => Some(outcome.device.capacity),
         false => None,
     };
     // A pool that grows never comes to a limit which it never reaches: what it held at most is enough.
-    let whole = match (outcome.passes(), one_region) {
-        (true, _) => Some(outcome.clone()),
-        (false, true) => None,
-        (false, false) => Some(run(trace, mode, most)?.0),
+    let whole = match (grows, outcome.passes()) {
+        (false, _) => None,
+        (true, true) => Some(outcome.clone()),
+        (true, false) => Some(run(trace, mode, most)?.0),
     };
-    let held = whole.filter(|whole| whole.passes() && !one_region).map(|whole| {
+    let held = whole.filter(Outcome::passes).map(|whole| {
         let pool = (whole.peak_pool as f64 / mode.fraction().unwrap_or(1.0)).ceil() as u64;
         pool.div_ceil(MIB).max(1) * MIB
     });
     let known = known.into_iter().chain(held).min();
+    // Without a size that is known to pass, some runs are due however long the trace is.
+    let runs = if known.is_none() { runs.max(LEAST_RUNS) } else { runs };
     let search = Search { peak_requested: trace.peak_requested, granule: MIB, most, known, runs };
     let mut broken = None;
     let found = search.smallest(mode, |bytes| match run(trace, mode, bytes) {

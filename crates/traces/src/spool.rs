@@ -47,9 +47,9 @@ impl SpoolWriter {
     fn spill(&mut self) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
-            None => self.file.insert(unnamed()?),
+            None => self.file.insert(unnamed().map_err(in_folder)?),
         };
-        file.write_all(&self.held)?;
+        file.write_all(&self.held).map_err(in_folder)?;
         self.filed += (self.held.len() / Record::SIZE) as u64;
         self.held.clear();
         Ok(())
@@ -69,6 +69,14 @@ impl SpoolWriter {
     pub fn finish(self) -> Spool {
         Spool { held: self.held, file: self.file, filed: self.filed }
     }
+}
+
+/// An error of the temporary folder, with its name: the file that is read is not at fault.
+fn in_folder(error: io::Error) -> io::Error {
+    let folder = std::env::temp_dir();
+    let words =
+        format!("the temporary folder {}: {error} (TMPDIR chooses another)", folder.display());
+    io::Error::new(error.kind(), words)
 }
 
 /// A temporary file that is gone when it is closed, however the process ends.

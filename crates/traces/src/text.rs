@@ -77,7 +77,7 @@ impl fmt::Display for Replayed {
     }
 }
 
-const HEADINGS: [&str; 8] = [
+const HEADINGS: [&str; 7] = [
     "mode",
     "result",
     "peak in use",
@@ -85,7 +85,6 @@ const HEADINGS: [&str; 8] = [
     "fragmentation at peak",
     "driver calls",
     "smallest device",
-    "",
 ];
 
 fn cells(row: &Row) -> Vec<String> {

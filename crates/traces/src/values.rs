@@ -418,7 +418,7 @@ impl Machine {
                     self.discard(value);
                     continue;
                 }
-                (Key::Frames, Item::Node(list)) => self.to_stack(list),
+                (Key::Frames, Item::Node(list)) => self.make_stack(list),
                 (_, value) => self.keep_text(value)?,
             };
             if let Node::Dict(entries) = &mut self.nodes[dict as usize] {
@@ -556,7 +556,7 @@ impl Machine {
     }
 
     /// A list of frames becomes one stack.
-    fn to_stack(&mut self, list: u32) -> Item {
+    fn make_stack(&mut self, list: u32) -> Item {
         let Node::List(frames) = &self.nodes[list as usize] else { return Item::Blank };
         let frames = frames.items.iter().filter_map(|item| match item {
             Item::Frame(frame) => Some(*frame),

@@ -104,6 +104,7 @@ fn a_ring_that_ran_over_begins_with_what_was_live() {
     let block = heap.allocate(Request::of(MIB)).expect("fits");
     assert!(heap.ledger().dropped() > 0);
     let trace = one(written(&heap));
+    assert!(trace.notes[0].contains("events came before the first one here"), "{:?}", trace.notes);
     assert_eq!(trace.skipped, heap.ledger().dropped());
     assert_eq!(trace.start.len(), heap.ledger().checkpoint().len());
     assert_eq!(view(&trace).expect("readable").end.requested, heap.stats().requested_bytes);

@@ -4,7 +4,6 @@
 //! format for people is in `docs/trace-format.md`.
 
 use crate::ledger::{Event, EventKind, Ledger, Live, Owner, OwnerId, Site};
-use crate::{BlockId, Stream};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -333,12 +332,12 @@ fn write_row(line: &mut String, about: Word, event: &Event, text: &str) {
         let Event { block, stream, owner, site, .. } = event;
         let _ = match field {
             Time => write!(line, " {}", event.time_ns),
-            Block => write!(line, " {}", block_number(*block)),
+            Block => write!(line, " {}", block.sequence()),
             Requested => write!(line, " {}", event.requested),
             Granted => write!(line, " {}", event.granted),
             Address => write!(line, " {:#x}", event.address),
             Field::Owner => write!(line, " {}", owner.0),
-            Field::Stream => write!(line, " {}", stream_number(*stream)),
+            Field::Stream => write!(line, " {}", stream.0),
             Cell => write!(line, " {}", site.cell),
             LineNo => write!(line, " {}", site.line),
             Text if text.is_empty() => Ok(()),
@@ -346,14 +345,6 @@ fn write_row(line: &mut String, about: Word, event: &Event, text: &str) {
         };
     }
     line.push('\n');
-}
-
-fn block_number(block: BlockId) -> u64 {
-    block.sequence()
-}
-
-fn stream_number(stream: Stream) -> u32 {
-    stream.0
 }
 
 /// A name must not end the line that it stands in.
