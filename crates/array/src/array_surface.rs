@@ -54,6 +54,24 @@ pub mod layout {
         take(indices: Operand, axis: Axis) = crate::layout::take,
             "Elements at integer positions along an axis; positions outside are moved to its ends.",
             "linspace(0.0, 0.9, 10).take(array([3, 1]), 0)";
+        scatter_add(indices: Operand, updates: Operand, axis: Axis) = crate::layout::scatter_add,
+            "With updates added at integer positions along an axis; equal positions add up, positions outside are moved to its ends.",
+            "zeros([4]).scatter_add(array([1, 3, 1]), ones([3]), 0)";
+        cumsum(axis: Axis) = crate::reduce::cumsum,
+            "The sum of the elements up to each along an axis.",
+            "linspace(1.0, 4.0, 4).cumsum(0)";
+        cumsum_reverse(axis: Axis) = crate::reduce::cumsum_reverse,
+            "The sum of the elements from each on, to the end of an axis.",
+            "linspace(1.0, 4.0, 4).cumsum_reverse(0)";
+        cumprod(axis: Axis) = crate::reduce::cumprod,
+            "The product of the elements up to each along an axis.",
+            "linspace(1.0, 4.0, 4).cumprod(0)";
+        cummax(axis: Axis) = crate::reduce::cummax,
+            "The largest of the elements up to each along an axis; NaN wins.",
+            "array([1.0, 3.0, 2.0]).cummax(0)";
+        cummin(axis: Axis) = crate::reduce::cummin,
+            "The smallest of the elements up to each along an axis; NaN wins.",
+            "array([3.0, 1.0, 2.0]).cummin(0)";
         dynamic_slice(starts: Starts, sizes: Shape) = crate::layout::dynamic_slice,
             "A window whose start is data: one integer for each axis, moved so that it stays inside.",
             "linspace(0.0, 9.0, 10).dynamic_slice([3], [4])";

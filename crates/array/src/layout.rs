@@ -8,7 +8,7 @@ use crate::elementwise::convert;
 use crate::operand::{Input, Number, Operand, common};
 use crate::shape_arguments::{self, Index, list};
 use vramlab_ir::{DType, Fault, FaultKind, Op, Param, Params, Shape};
-use vramlab_ops::Entry;
+use vramlab_ops::{Domain, Entry};
 
 /// Applies an op that takes one array in its own element type.
 fn place(name: &'static str, op: Op, params: Params, x: Input) -> Result<Array, Fault> {
@@ -249,7 +249,7 @@ pub(crate) fn pad(x: Input, pairs: &[(i64, i64)], value: Number) -> Result<Array
 }
 
 /// Positions as `i32`: other integers are converted, floats are refused.
-fn positions(op: &str, given: Input) -> Result<Array, Fault> {
+pub(crate) fn positions(op: &str, given: Input) -> Result<Array, Fault> {
     let given = array_of(given)?;
     match given.dtype() {
         DType::I32 => Ok(given),
@@ -274,6 +274,34 @@ pub(crate) fn take(x: Input, indices: Input, axis: i64) -> Result<Array, Fault> 
     let params = Params::new().with("axis", Param::Int(axis));
     let inputs = [x.input(), indices.input()];
     apply("take", &vramlab_ops::GATHER, params, &inputs, &[x.dtype(), DType::I32])
+}
+
+/// `x` with updates added at positions along an axis, clamped to it; equal positions add up. The
+/// updates have the shape that `take` gives there.
+pub(crate) fn scatter_add(
+    x: Input,
+    indices: Input,
+    updates: Input,
+    axis: i64,
+) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    let axis = vramlab_ops::axis("scatter_add", x.ty(), axis)?;
+    let indices = positions("scatter_add", indices)?;
+    let (before, behind) = x.ty().shape.split_at(axis as usize);
+    let behind = &behind[1..];
+    let own = indices.ty().shape.to_vec();
+    let updates = array_of(updates)?;
+    let whole = Shape::new([before, &own, behind].concat());
+    let updates = match updates.rank() {
+        0 => broadcast(updates.input(), &whole)?,
+        _ => updates,
+    };
+    let dims = [own, vec![1; behind.len()]].concat();
+    let indices = as_shape(&indices, dims)?;
+    let dtype = Domain::Number.coerce(common(&[x.input(), updates.input()]));
+    let params = Params::new().with("axis", Param::Int(axis));
+    let inputs = [x.input(), indices.input(), updates.input()];
+    apply("scatter_add", &vramlab_ops::SCATTER_ADD, params, &inputs, &[dtype, DType::I32, dtype])
 }
 
 /// Starts as `i32` scalars; numbers stay numbers.

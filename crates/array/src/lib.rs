@@ -16,6 +16,9 @@ mod array_surface;
 mod collections;
 mod composite;
 mod contract;
+mod control;
+mod control_flow;
+mod control_items;
 mod create;
 mod creation;
 mod declare;
@@ -65,6 +68,7 @@ pub mod prelude {
     pub use crate::array_surface::layout::free::*;
     pub use crate::array_surface::products::free::*;
     pub use crate::collections::{Arrays, Starts};
+    pub use crate::control_flow::{cond, fori_loop, scan, scan_reverse, while_loop};
     pub use crate::create::Interval;
     pub use crate::creation::*;
     pub use crate::device::{

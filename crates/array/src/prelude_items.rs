@@ -292,7 +292,7 @@ pub(crate) fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Ar
 }
 
 /// The arrays of a result in order, and how it held them.
-fn flatten(value: Dyn, arrays: &mut Vec<Array>) -> Result<Structure, Fault> {
+pub(crate) fn flatten(value: Dyn, arrays: &mut Vec<Array>) -> Result<Structure, Fault> {
     match value {
         Dyn::Array(array) | Dyn::Borrowed(array) => {
             arrays.push(array);

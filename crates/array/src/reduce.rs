@@ -46,6 +46,44 @@ pub(crate) fn reduce(
     }
 }
 
+/// A running sum or its like, from the beginning of an axis or from its end.
+fn cumulative(entry: &'static Entry, x: Input, axis: i64, reverse: bool) -> Result<Array, Fault> {
+    let x = array_of(x)?;
+    let given = x.dtype();
+    let dtype = match given {
+        DType::U8 if entry.name != "cummax" && entry.name != "cummin" => DType::I32,
+        dtype => Domain::Accumulator.coerce(dtype),
+    };
+    let axis = vramlab_ops::axis(entry.name, x.ty(), axis)?;
+    let params = Params::new().with("axis", Param::Int(axis)).with("reverse", Param::Bool(reverse));
+    let made = apply(entry.name, entry, params, &[x.input()], &[dtype])?;
+    // Halves accumulate in f32 and come back as they were.
+    match made.dtype() == DType::F32 && given.is_float() && given != DType::F32 {
+        true => convert(made.input(), given),
+        false => Ok(made),
+    }
+}
+
+pub(crate) fn cumsum(x: Input, axis: i64) -> Result<Array, Fault> {
+    cumulative(&vramlab_ops::CUMSUM, x, axis, false)
+}
+
+pub(crate) fn cumsum_reverse(x: Input, axis: i64) -> Result<Array, Fault> {
+    cumulative(&vramlab_ops::CUMSUM, x, axis, true)
+}
+
+pub(crate) fn cumprod(x: Input, axis: i64) -> Result<Array, Fault> {
+    cumulative(&vramlab_ops::CUMPROD, x, axis, false)
+}
+
+pub(crate) fn cummax(x: Input, axis: i64) -> Result<Array, Fault> {
+    cumulative(&vramlab_ops::CUMMAX, x, axis, false)
+}
+
+pub(crate) fn cummin(x: Input, axis: i64) -> Result<Array, Fault> {
+    cumulative(&vramlab_ops::CUMMIN, x, axis, false)
+}
+
 /// Elements per result.
 fn count(op: &str, x: &Array, axes: Option<&[i64]>) -> Result<f64, Fault> {
     let axes = ascending(op, x, axes)?;

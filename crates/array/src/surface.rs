@@ -173,6 +173,7 @@ static FAMILIES: &[&[Item]] = &[
     crate::creation::CONSTANTS,
     crate::prelude_items::INSPECTION,
     crate::prelude_items::TRANSFORMS,
+    crate::control_items::CONTROL,
     crate::gradient_items::GRADIENTS,
     crate::gradient_items::CHECKPOINTS,
     crate::gradient_items::CHECKPOINT_POLICIES,

@@ -15,7 +15,7 @@ pub static SCAN: Entry = Entry {
     name: "scan",
     doc: "A loop of known length: the body takes constants, carried values and slice i of each array, \
           and gives the next carried values and slices that are stacked.",
-    example: "scan(|carry, x| (carry + x, carry * x), zeros(()), linspace(1.0, 4.0, 4))",
+    example: "scan(|c, x| (&c + &x, c * x), zeros(()), linspace(1.0, 4.0, 4))",
     operands: Operands::AtLeast(0),
     params: &[
         ParamSpec::new("body", Format::Func, "consts, carries, slices to carries, slices."),
@@ -80,7 +80,7 @@ fn lower_scan(a: &Application) -> Lowering {
 pub static WHILE: Entry = Entry {
     name: "while",
     doc: "A loop that goes on while a condition on the carried values holds.",
-    example: "while_loop(|x: &Array| x.lt(100.0), |x: &Array| x * 2.0, ones(()))",
+    example: "while_loop(|x: Array| x.lt(100.0), |x| x * 2.0, ones(()))",
     operands: Operands::AtLeast(0),
     params: &[
         ParamSpec::new("cond", Format::Func, "cond consts, carries to a bool scalar."),
@@ -131,7 +131,7 @@ pub static COND: Entry = Entry {
     name: "cond",
     doc: "One of two functions of the operands behind the condition, a bool scalar; only the one that \
           is taken runs.",
-    example: "cond(full_as(BOOL, (), 1.0), |x: &Array| x.exp(), |x: &Array| x.neg(), ones(()))",
+    example: "cond(ones(()).gt(0.0), |x: Array| x.exp(), |x| -x, ones(()))",
     operands: Operands::AtLeast(1),
     params: &[
         ParamSpec::new("on_true", Format::Func, "Taken when the condition holds."),

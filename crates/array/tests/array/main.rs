@@ -1,5 +1,6 @@
 //! The prelude on the reference engine.
 
+mod control;
 mod creation;
 mod display;
 mod elementwise;
