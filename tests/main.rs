@@ -6,6 +6,7 @@ mod check;
 mod engine;
 mod filetests;
 mod keys;
+mod loops;
 mod programs;
 mod recordings;
 mod run_json;
