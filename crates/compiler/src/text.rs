@@ -111,7 +111,11 @@ pub(crate) fn kernels(
     for (at, draft) in drafts.iter().enumerate().take(ROWS) {
         let kernel = &draft.kernel;
         let _ = writeln!(text, "kernel {at} {}: {}", kernel.name, shape(kernel));
-        let kept = |id: &&NodeId| !stored[id.index()] && !graph.node(**id).inputs.is_empty();
+        let kept = |id: &&NodeId| {
+            let node = graph.node(**id);
+            let computed = !node.inputs.is_empty() && !matches!(node.kind, Kind::Region(_));
+            computed && !stored[id.index()]
+        };
         let inner: Vec<NodeId> = draft.nodes.iter().filter(kept).copied().collect();
         if !inner.is_empty() {
             let bytes = inner.iter().map(|&id| graph.ty(id).bytes()).sum();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use vramlab_ir::{
     Argument, CompileKind, CompileRequest, DType, Engine, Func, FuncBuilder, Literal, Origin,
-    Params, Type,
+    Param, Params, Type,
 };
 use vramlab_memory::{Heap, Request, Stream};
 use vramlab_runtime::{Config, Context, DeviceConfig, ModeSpec};
@@ -33,6 +33,39 @@ fn one_op(name: &str, params: &[Type]) -> Arc<Func> {
     let results = build.push(op, Params::new(), &params, None).expect("operands that fit");
     Arc::new(build.finish(results))
 }
+
+/// A loop whose body is these ops on 16 elements.
+fn looped(device: &DeviceConfig, body: &str) {
+    let context = context(device.clone(), "preallocate");
+    let ty = Type::new(DType::F32, [16]);
+    let mut build = FuncBuilder::new("step");
+    let mut x = build.param(ty.clone());
+    for name in body.split(' ') {
+        let op = vramlab_ops::lookup(name).expect("an op");
+        x = build.push(op, Params::new(), &[x], None).expect("operands that fit")[0];
+    }
+    let params = Params::new()
+        .with("body", Param::Func(Arc::new(build.finish(vec![x]))))
+        .with("length", Param::Int(i64::from(ITERATIONS)))
+        .with("consts", Param::Int(0))
+        .with("carries", Param::Int(1))
+        .with("reverse", Param::Bool(false));
+    let mut build = FuncBuilder::new("loop");
+    let first = build.param(ty.clone());
+    let scan = vramlab_ops::lookup("scan").expect("an op");
+    let last = build.push(scan, params, &[first], None).expect("operands that fit");
+    let func = Arc::new(build.finish(last));
+    let request = CompileRequest { func, donate: vec![false], kind: CompileKind::Jit };
+    let executable = context.compile(&request).expect("it compiles");
+    let x = context.upload(&ty, &[0; 64], Origin::default()).expect("it fits");
+    let arguments = [Argument::Borrowed(x)];
+    measure(&format!("scan of {ITERATIONS} iterations: {body}"), 10, || {
+        let y = context.execute(executable, &arguments, Origin::default()).expect("it fits");
+        context.release(black_box(y[0]));
+    });
+}
+
+const ITERATIONS: u32 = 10_000;
 
 fn main() {
     let cpu = DeviceConfig::Cpu { capacity: Some(256 << 20) };
@@ -69,6 +102,9 @@ fn main() {
         measure(&format!("{name}: figures"), 20_000, || {
             black_box(context.memory());
         });
+    }
+    for body in ["neg", "neg identity neg"] {
+        looped(&DeviceConfig::Cpu { capacity: Some(256 << 20) }, body);
     }
     let driver = Box::new(vramlab_memory::Fake::new(1 << 30));
     let mut heap = Heap::new(driver, ModeSpec::default());
