@@ -6,6 +6,7 @@ mod display;
 mod elementwise;
 mod engine;
 mod gradients;
+mod jax;
 mod jit;
 mod layout;
 mod memory;
