@@ -20,7 +20,7 @@ fn number(value: f64) -> Input<'static> {
 pub(crate) fn softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
     let axes = ascending("softmax", &x, Some(&[axis]))?;
-    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
+    let largest = shift(reduce(&MAX, x.input(), Some(&axes), true)?)?;
     let shifted = binary(&SUB, x.input(), largest.input())?;
     let powers = unary(&EXP, shifted.input())?;
     drop(shifted);
@@ -31,7 +31,7 @@ pub(crate) fn softmax(x: Input, axis: i64) -> Result<Array, Fault> {
 pub(crate) fn log_softmax(x: Input, axis: i64) -> Result<Array, Fault> {
     let x = floats(x)?;
     let axes = ascending("log_softmax", &x, Some(&[axis]))?;
-    let largest = reduce(&MAX, x.input(), Some(&axes), true)?;
+    let largest = shift(reduce(&MAX, x.input(), Some(&axes), true)?)?;
     let shifted = binary(&SUB, x.input(), largest.input())?;
     let powers = unary(&EXP, shifted.input())?;
     let total = reduce(&SUM, powers.input(), Some(&axes), true)?;
@@ -49,8 +49,23 @@ pub(crate) fn sigmoid(x: Input) -> Result<Array, Fault> {
     binary(&ADD, scaled.input(), number(0.5))
 }
 
+/// Inside a trace it is a choice, whose gradient at 0 is 0, as JAX has it, and keeps one byte an
+/// element; eager one kernel of the same values.
 pub(crate) fn relu(x: Input) -> Result<Array, Fault> {
-    binary(&MAXIMUM, x, Input::Number(Number::Int(0)))
+    let zero = || Input::Number(Number::Int(0));
+    if !crate::trace::active() {
+        return binary(&MAXIMUM, x, zero());
+    }
+    let below = binary(&LE, x, zero())?;
+    select(below.input(), zero(), x)
+}
+
+/// A shift that the value does not depend on: gradients need not go through it.
+pub(crate) fn shift(x: Array) -> Result<Array, Fault> {
+    match crate::trace::active() {
+        true => crate::differentiate::stop_gradient(x.input()),
+        false => Ok(x),
+    }
 }
 
 /// x · Φ(x) with the tanh approximation of Φ, as JAX's default.

@@ -159,6 +159,7 @@ pub(crate) fn logsumexp(x: Input, axes: Option<&[i64]>, keep: bool) -> Result<Ar
     let finite = unary(&vramlab_ops::ISFINITE, largest.input())?;
     let shift =
         crate::elementwise::select(finite.input(), largest.input(), Input::Number(Number::Int(0)))?;
+    let shift = crate::composite::shift(shift)?;
     let shifted = binary(&vramlab_ops::SUB, x.input(), shift.input())?;
     let powers = unary(&vramlab_ops::EXP, shifted.input())?;
     drop(shifted);

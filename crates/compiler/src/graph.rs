@@ -6,7 +6,7 @@ use crate::prepare::RegionImage;
 use crate::region::Region;
 use vramlab_ir::lowering::{Convolution, DotAxes};
 use vramlab_ir::{
-    DType, Fault, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Type,
+    DType, Fault, Func, Inst, Literal, Lowering, ReduceKind, ScalarProgram, Shape, Stage, Type,
 };
 
 /// A node of a [`Graph`]: its position. Operands come before their users.
@@ -26,6 +26,8 @@ pub(crate) struct Node {
     pub ty: Type,
     /// The op's name, for kernels' names and notes.
     pub op: &'static str,
+    /// What the equation was there for, for explanations.
+    pub stage: Stage,
 }
 
 /// What a node computes. Sizes are of flat row-major arrays; none of them is 0.
@@ -99,6 +101,8 @@ pub(crate) struct Graph {
     pub regions: Vec<Region>,
     /// The images of those that a result depends on, once they are compiled.
     pub images: Vec<Option<RegionImage>>,
+    /// What is pushed now is there for this.
+    pub stage: Stage,
 }
 
 impl Graph {
@@ -185,7 +189,7 @@ impl Graph {
     }
 
     pub fn push(&mut self, kind: Kind, inputs: Vec<NodeId>, ty: Type, op: &'static str) -> NodeId {
-        self.nodes.push(Node { kind, inputs, ty, op });
+        self.nodes.push(Node { kind, inputs, ty, op, stage: self.stage });
         NodeId(self.nodes.len() as u32 - 1)
     }
 
@@ -198,7 +202,10 @@ impl Graph {
             values[v.index()].expect("a verified function defines values before their use")
         };
         let mut types: Vec<Type> = Vec::new();
+        let around = self.stage;
         for eqn in &func.eqns {
+            // What a backward equation applies is backward as a whole.
+            self.stage = if around == Stage::Forward { eqn.stage } else { around };
             let inputs: Vec<NodeId> = eqn.inputs.iter().map(|&v| of(&values, v)).collect();
             types.clear();
             types.extend(eqn.inputs.iter().map(|&v| func.ty(v).clone()));
@@ -222,6 +229,7 @@ impl Graph {
                 }
             }
         }
+        self.stage = around;
         Ok(func.results.iter().map(|&v| of(&values, v)).collect())
     }
 

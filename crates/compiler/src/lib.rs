@@ -213,7 +213,7 @@ impl Lowered {
             }
         }
         let stage = |name: &str, text: String| (name.to_string(), text);
-        vec![
+        let mut stages = vec![
             stage("trace", func.to_string()),
             stage("simplify", text::graph(graph)),
             stage(
@@ -222,7 +222,10 @@ impl Lowered {
             ),
             stage("schedule", text::schedule(&drafts, &alive)),
             stage("plan", text::plan(slots, &lives, drafts.len()) + &self.totals(graph)),
-        ]
+        ];
+        let gradient = text::gradient(graph, &drafts, slots, &lives, &alive);
+        stages.extend(gradient.map(|text| stage("gradient", text)));
+        stages
     }
 
     fn totals(&self, graph: &Graph) -> String {

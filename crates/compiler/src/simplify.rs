@@ -62,6 +62,7 @@ impl Simplifier {
     }
 
     fn push(&mut self, node: Node) -> NodeId {
+        self.graph.stage = node.stage;
         self.graph.push(node.kind, node.inputs, node.ty, node.op)
     }
 
@@ -179,7 +180,7 @@ impl Simplifier {
         let left = outer * if inner >= SHORT { part } else { inner };
         let ty = Type::new(node.ty.dtype, [left]);
         let inputs = node.inputs.clone();
-        let first = self.intern(Node { kind: first, inputs, ty, op: node.op });
+        let first = self.intern(Node { kind: first, inputs, ty, ..node.clone() });
         self.intern(Node { kind: second, inputs: vec![first], ..node })
     }
 

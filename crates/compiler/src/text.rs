@@ -3,6 +3,7 @@
 use crate::emit::Draft;
 use crate::graph::{Graph, Kind, NodeId};
 use std::fmt::Write;
+use vramlab_ir::Stage;
 use vramlab_ir::kernel::{Access, Body, Kernel, Loop, Per, Place, Routine, Slot, Trips};
 
 /// Rows of a table beyond which only a count is printed.
@@ -305,4 +306,53 @@ fn place(place: Place) -> String {
         Place::Result { index } => format!("result buffer {index}"),
         Place::Temporary { offset } => format!("temporary +{offset}"),
     }
+}
+
+/// Forward, recomputation and backward, what lives from the one to the other, and where the peak
+/// is; `None` when the program holds no gradient.
+pub(crate) fn gradient(
+    graph: &Graph,
+    drafts: &[&Draft],
+    slots: &[Slot],
+    lives: &[Life],
+    alive: &[u64],
+) -> Option<String> {
+    let stages: Vec<Stage> = drafts.iter().map(|draft| graph.node(draft.order).stage).collect();
+    if stages.iter().all(|&stage| stage == Stage::Forward) {
+        return None;
+    }
+    let mut text = String::new();
+    for stage in [Stage::Forward, Stage::Recompute, Stage::Backward] {
+        let own: Vec<&Draft> =
+            drafts.iter().zip(&stages).filter(|(_, s)| **s == stage).map(|(d, _)| *d).collect();
+        let flops: u64 = own.iter().map(|draft| draft.kernel.flops).sum();
+        if !own.is_empty() {
+            let _ = writeln!(text, "{stage}: {}, {flops} flops", count(own.len(), "kernel"));
+        }
+    }
+    let kept = |slot: &usize| {
+        let life = lives[*slot].filter(|_| *slot >= graph.params.len());
+        life.filter(|&(first, last)| {
+            stages[first] == Stage::Forward && stages[last] != Stage::Forward
+        })
+    };
+    let residuals: Vec<usize> = (0..slots.len()).filter(|slot| kept(slot).is_some()).collect();
+    let bytes: u64 = residuals.iter().map(|&slot| slots[slot].ty.bytes()).sum();
+    let buffers = count(residuals.len(), "residual");
+    let _ = writeln!(text, "{buffers}, {} from forward to backward", size(bytes));
+    for &slot in residuals.iter().take(ROWS) {
+        let (first, last) = lives[slot].expect("it was looked at above");
+        let Slot { ty, label, .. } = &slots[slot];
+        let _ = writeln!(text, "  {label} {ty} {}, kernels {first} to {last}", size(ty.bytes()));
+    }
+    more(&mut text, residuals.len());
+    let peak = (0..alive.len()).max_by_key(|&at| (alive[at], std::cmp::Reverse(at)))?;
+    let (stage, name) = (stages[peak], &drafts[peak].kernel.name);
+    let _ = writeln!(
+        text,
+        "peak: {} beside the arguments, at kernel {peak} of {} ({name}, {stage})",
+        size(alive[peak]),
+        drafts.len()
+    );
+    Some(text)
 }

@@ -154,6 +154,28 @@ impl Params {
     }
 }
 
+/// What an equation of a gradient's program is there for. Not part of the identity of the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Stage {
+    /// What the user wrote.
+    #[default]
+    Forward,
+    /// A checkpoint's forward, done again for its gradient.
+    Recompute,
+    /// From cotangents of results to cotangents of parameters.
+    Backward,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::Forward => "forward",
+            Stage::Recompute => "recompute",
+            Stage::Backward => "backward",
+        })
+    }
+}
+
 /// One application of an op.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Eqn {
@@ -163,6 +185,7 @@ pub struct Eqn {
     pub outputs: Vec<Value>,
     /// Where the user wrote it; not part of the identity of the program.
     pub span: Option<Span>,
+    pub stage: Stage,
 }
 
 /// A program: parameters in, results out, equations in between in order of execution.
@@ -260,13 +283,23 @@ impl FuncBuilder {
             inputs: inputs.to_vec(),
             outputs: outputs.clone(),
             span,
+            stage: Stage::Forward,
         });
         Ok(outputs)
+    }
+
+    pub fn params(&self) -> &[Value] {
+        &self.func.params
     }
 
     /// What was appended so far.
     pub fn eqns(&self) -> &[Eqn] {
         &self.func.eqns
+    }
+
+    /// Says what the equations from `from` on are there for.
+    pub fn mark(&mut self, from: usize, stage: Stage) {
+        self.func.eqns[from..].iter_mut().for_each(|eqn| eqn.stage = stage);
     }
 
     /// Puts another equation in the place of equation `at`: its results, then new ones. The op
@@ -287,8 +320,8 @@ impl FuncBuilder {
         for ty in results.into_iter().skip(outputs.len()) {
             outputs.push(self.value(ty));
         }
-        let span = self.func.eqns[at].span;
-        self.func.eqns[at] = Eqn { op, params, inputs, outputs: outputs.clone(), span };
+        let Eqn { span, stage, .. } = self.func.eqns[at];
+        self.func.eqns[at] = Eqn { op, params, inputs, outputs: outputs.clone(), span, stage };
         Ok(outputs)
     }
 

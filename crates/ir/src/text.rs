@@ -19,7 +19,7 @@
 //! shapes, `"text"`, `{ func … }`. `;` begins a comment. Spans are not part of the text.
 
 use crate::dtype::{DType, Literal};
-use crate::func::{Eqn, Func, Param, Params, Type, Value};
+use crate::func::{Eqn, Func, Param, Params, Stage, Type, Value};
 use crate::primitive::Op;
 use crate::shape::Shape;
 use std::collections::HashMap;
@@ -284,7 +284,7 @@ impl<'a> Parser<'a> {
             let ty = self.ty()?;
             outputs.push(self.define(scope, at, number, ty)?);
         }
-        Ok(Eqn { op, params, inputs, outputs, span: None })
+        Ok(Eqn { op, params, inputs, outputs, span: None, stage: Stage::Forward })
     }
 
     fn op(&mut self) -> Parsed<Op> {

@@ -97,6 +97,7 @@ impl Batcher {
         eqn: &Eqn,
         inputs: &[Lane],
     ) -> Result<Vec<Lane>, Fault> {
+        writer.mark.stage = eqn.stage;
         let (values, batched): (Vec<Value>, Vec<bool>) = inputs.iter().copied().unzip();
         if !batched.contains(&true) {
             let outputs = writer.push(eqn.op, eqn.params.clone(), &values, eqn.span)?;

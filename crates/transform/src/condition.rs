@@ -2,11 +2,11 @@
 //! goes back through the same branch.
 
 use crate::fault;
-use crate::joint::{Joint, Mark, Stage};
+use crate::joint::{Joint, Mark};
 use crate::reverse::Reverse;
 use crate::split::{Cut, part};
 use std::sync::Arc;
-use vramlab_ir::{Eqn, Fault, Func, Literal, Param, Params, Shape, Type, Value};
+use vramlab_ir::{Eqn, Fault, Func, Literal, Param, Params, Shape, Stage, Type, Value};
 use vramlab_ops::{BROADCAST, COND, FULL};
 
 /// One branch with its gradient.
@@ -134,7 +134,14 @@ fn fresh(func: &mut Func, ty: &Type) -> Value {
 fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value {
     let mut push = |func: &mut Func, op, params, inputs: Vec<Value>, ty: &Type| {
         let output = fresh(func, ty);
-        func.eqns.push(Eqn { op, params, inputs, outputs: vec![output], span: None });
+        func.eqns.push(Eqn {
+            op,
+            params,
+            inputs,
+            outputs: vec![output],
+            span: None,
+            stage: Stage::Forward,
+        });
         chosen.push(true);
         output
     };

@@ -1,8 +1,8 @@
 //! The transforms that users name.
 
-use crate::joint::{Joint, Mark, Stage};
+use crate::joint::{Joint, Mark};
 use crate::reverse::Reverse;
-use vramlab_ir::{DType, Fault, FaultKind, Func, Value};
+use vramlab_ir::{DType, Fault, FaultKind, Func, Stage, Value};
 
 /// `func` and the product of cotangents with its Jacobian: parameters, then one cotangent a result;
 /// results, then one cotangent for each of the parameters `wrt`. An integer result's cotangent is

@@ -1,9 +1,9 @@
 //! The whole derivative: the way back for every element of the result at once.
 
-use crate::joint::{Joint, Mark, Stage, compact};
+use crate::joint::{Joint, Mark, compact};
 use crate::split::Split;
 use crate::writer::Writer;
-use vramlab_ir::{DType, Fault, FaultKind, Func, Param, Params, Shape, Type, Value};
+use vramlab_ir::{DType, Fault, FaultKind, Func, Param, Params, Shape, Stage, Type, Value};
 use vramlab_ops::{CONVERT, EQ, IOTA, RESHAPE};
 
 /// From the `vjp` of a function with one float result by one parameter: the parameters to the
@@ -72,6 +72,7 @@ fn copy(writer: &mut Writer, func: &Func, arguments: &[Value]) -> Result<Vec<Val
     for eqn in &func.eqns {
         let inputs: Vec<Value> =
             eqn.inputs.iter().map(|v| env[v.index()].expect(defined)).collect();
+        writer.mark.stage = eqn.stage;
         let outputs = writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?;
         for (output, value) in eqn.outputs.iter().zip(outputs) {
             env[output.index()] = Some(value);

@@ -1,27 +1,7 @@
 //! One program of forward, recomputation and backward.
 
 use crate::writer::Writer;
-use std::fmt;
-use vramlab_ir::{Eqn, Func, Span, Type, Value};
-
-/// What an equation of a [`Joint`] belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    Forward,
-    /// A checkpoint's forward, done again for its gradient.
-    Recompute,
-    Backward,
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stage::Forward => "forward",
-            Stage::Recompute => "recompute",
-            Stage::Backward => "backward",
-        })
-    }
-}
+use vramlab_ir::{Eqn, Func, Span, Stage, Type, Value};
 
 /// What an equation is there for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +11,16 @@ pub struct Mark {
     pub of: &'static str,
     /// Where the user wrote that op.
     pub span: Option<Span>,
+}
+
+/// What a checkpoint's gradient keeps and what it need not keep, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    pub span: Option<Span>,
+    /// Operands that are values of the program, which live until the recomputation.
+    pub kept: u64,
+    /// Values computed again, which would have been kept.
+    pub dropped: u64,
 }
 
 /// A program with its gradient. The program's results come first, cotangents behind them.
@@ -43,24 +33,32 @@ pub struct Joint {
     pub params: usize,
     /// How many results are the program's own.
     pub results: usize,
+    /// One a checkpoint that was gone back through, the last one first.
+    pub exchanges: Vec<Exchange>,
 }
 
 impl Joint {
     /// Ends the writing: only what results need is left, numbered in order.
-    pub(crate) fn finish(writer: Writer, params: usize, own: usize, results: Vec<Value>) -> Joint {
+    pub(crate) fn finish(
+        mut writer: Writer,
+        params: usize,
+        own: usize,
+        results: Vec<Value>,
+    ) -> Joint {
+        let exchanges = std::mem::take(&mut writer.exchanges);
         let (func, marks) = writer.finish(results);
         let (func, kept) = compact(func);
         let marks = kept.into_iter().map(|at| marks[at]).collect();
-        Joint { func, marks, params, results: own }
+        Joint { func, marks, params, results: own, exchanges }
     }
 
     /// Without the program's own results, and what only they needed.
     pub fn cotangents_only(self) -> Joint {
-        let Joint { mut func, marks, params, results } = self;
+        let Joint { mut func, marks, params, results, exchanges } = self;
         func.results.drain(..results);
         let (func, kept) = compact(func);
         let marks = kept.into_iter().map(|at| marks[at]).collect();
-        Joint { func, marks, params, results: 0 }
+        Joint { func, marks, params, results: 0, exchanges }
     }
 
     /// The floating-point operations of each stage.
@@ -96,6 +94,7 @@ pub(crate) fn compact(func: Func) -> (Func, Vec<usize>) {
                 inputs: eqn.inputs.iter().map(|&v| renumber.get(v)).collect(),
                 outputs: eqn.outputs.iter().map(|&v| renumber.define(v, &types)).collect(),
                 span: eqn.span,
+                stage: eqn.stage,
             }
         })
         .collect();

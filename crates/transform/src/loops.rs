@@ -2,12 +2,12 @@
 //! scan in the other direction that carries cotangents.
 
 use crate::fault;
-use crate::joint::{Joint, Mark, Stage};
+use crate::joint::{Joint, Mark};
 use crate::reverse::Reverse;
 use crate::split::{Cut, definitions, part};
 use std::sync::Arc;
 use vramlab_ir::lowering::ScanLoop;
-use vramlab_ir::{Eqn, Fault, Func, Param, Params, Type, Value};
+use vramlab_ir::{Eqn, Fault, Func, Param, Params, Stage, Type, Value};
 use vramlab_ops::SCAN;
 
 /// What a value of the body is to the way back.

@@ -1,8 +1,8 @@
 //! What a gradient keeps from its forward, and why.
 
-use crate::joint::{Joint, Stage};
+use crate::joint::{Exchange, Joint};
 use crate::split::{Cut, definitions};
-use vramlab_ir::{Span, Type, Value};
+use vramlab_ir::{Span, Stage, Type, Value};
 
 /// One value that lives from forward to backward.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,7 +77,29 @@ pub fn residual_table(joint: &Joint, arguments: usize) -> String {
         let (a, b, c) = (widths[0], widths[1], widths[2]);
         text.push_str(&format!("  {ty:<a$}  {bytes:>b$}  {made:<c$}  {wanted}\n"));
     }
-    text
+    text + &idle_checkpoints(joint)
+}
+
+/// Checkpoints that keep at their boundary as much as they drop.
+fn idle_checkpoints(joint: &Joint) -> String {
+    let mut groups: Vec<(Exchange, usize)> = Vec::new();
+    for exchange in joint.exchanges.iter().filter(|e| e.kept >= e.dropped) {
+        match groups.iter_mut().find(|(known, _)| known == exchange) {
+            Some((_, times)) => *times += 1,
+            None => groups.push((*exchange, 1)),
+        }
+    }
+    let line = |(exchange, times): &(Exchange, usize)| {
+        let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
+        format!(
+            "{}{times}: no gain, since what it keeps at its boundary ({}) is as large as what it \
+             drops ({}); take more into one checkpoint\n",
+            place("checkpoint", exchange.span),
+            size(exchange.kept),
+            size(exchange.dropped)
+        )
+    };
+    groups.iter().map(line).collect()
 }
 
 /// Arguments are there anyway: what is made and kept is what a gradient costs in memory.

@@ -2,11 +2,14 @@
 
 use crate::activity::through;
 use crate::fault;
-use crate::joint::{Mark, Stage};
+use crate::joint::{Exchange, Mark};
 use crate::policy::Policy;
 use crate::writer::Writer;
+use std::collections::HashSet;
 use std::sync::Arc;
-use vramlab_ir::{Eqn, Fault, Func, Gradient, Lowering, Params, Pullback, Span, Type, Value};
+use vramlab_ir::{
+    Eqn, Fault, Func, Gradient, Lowering, Params, Pullback, Span, Stage, Type, Value,
+};
 use vramlab_ops::{BARRIER, CHECKPOINT, CUSTOM_VJP};
 
 /// A joint program as it is written. The vectors are indexed by value and grow with the program.
@@ -131,6 +134,7 @@ impl Reverse {
                         inputs,
                         outputs: outputs.clone(),
                         span: eqn.span,
+                        stage: Stage::Recompute,
                     })));
                     outputs
                 }
@@ -311,6 +315,7 @@ impl Reverse {
             return Ok(());
         }
         let name = CHECKPOINT.name;
+        let from = self.writer.builder.eqns().len();
         let recompute = Mark { stage: Stage::Recompute, of: name, span: region.span };
         self.writer.mark = recompute;
         let mut again = Vec::with_capacity(region.inputs.len());
@@ -330,6 +335,8 @@ impl Reverse {
             }
         }
         self.backward(tape)?;
+        let exchange = self.exchange(&region, from);
+        self.writer.exchanges.push(exchange);
         self.writer.mark = Mark { stage: Stage::Backward, ..recompute };
         for (&input, &value) in region.inputs.iter().zip(&again) {
             if let Some(cotangent) = self.cotangent(value) {
@@ -337,6 +344,24 @@ impl Reverse {
             }
         }
         Ok(())
+    }
+
+    /// What the region's way back, written from equation `from` on, keeps and drops.
+    fn exchange(&self, region: &Region, from: usize) -> Exchange {
+        let builder = &self.writer.builder;
+        let bytes = |value: Value| builder.ty(value).bytes();
+        let made = region.inputs.iter().filter(|input| !builder.params().contains(input));
+        let eqns = builder.eqns()[from..].iter();
+        let again = |eqn: &&Eqn| eqn.stage == Stage::Recompute && eqn.op.name() != BARRIER.name;
+        let computed: HashSet<Value> =
+            eqns.clone().filter(again).flat_map(|eqn| eqn.outputs.iter().copied()).collect();
+        let back = eqns.filter(|eqn| eqn.stage == Stage::Backward);
+        let read: HashSet<Value> = back.flat_map(|eqn| eqn.inputs.iter().copied()).collect();
+        Exchange {
+            span: region.span,
+            kept: made.map(|&value| bytes(value)).sum(),
+            dropped: computed.intersection(&read).map(|&value| bytes(value)).sum(),
+        }
     }
 
     fn custom_backward(&mut self, custom: Custom) -> Result<(), Fault> {
@@ -385,7 +410,10 @@ fn flatten(writer: &mut Writer, func: &Func, arguments: &[Value]) -> Result<Vec<
             eqn.inputs.iter().map(|v| env[v.index()].expect(DEFINED)).collect();
         let outputs = match eqn.params.func("func").filter(|_| eqn.op.name() == "call") {
             Some(inner) => flatten(writer, inner, &inputs)?,
-            None => writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?,
+            None => {
+                writer.mark.stage = eqn.stage;
+                writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?
+            }
         };
         for (output, value) in eqn.outputs.iter().zip(outputs) {
             env[output.index()] = Some(value);

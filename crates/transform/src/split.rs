@@ -1,7 +1,7 @@
 //! A joint program in two: what runs forward, and what goes back from what was kept of it.
 
-use crate::joint::{Joint, Stage, compact};
-use vramlab_ir::{Eqn, Func, Lowering, Type, Value};
+use crate::joint::{Joint, compact};
+use vramlab_ir::{Eqn, Func, Lowering, Stage, Type, Value};
 
 /// The two halves of a [`Joint`].
 #[derive(Clone, Debug)]

@@ -1,7 +1,9 @@
 //! Writes the joint program front to back, and keeps for every equation what it is there for.
 
-use crate::joint::{Mark, Stage};
-use vramlab_ir::{Fault, Func, FuncBuilder, Literal, Op, Param, Params, Shape, Span, Type, Value};
+use crate::joint::{Exchange, Mark};
+use vramlab_ir::{
+    Fault, Func, FuncBuilder, Literal, Op, Param, Params, Shape, Span, Stage, Type, Value,
+};
 use vramlab_ops::{ADD, BROADCAST, FULL};
 
 pub(crate) struct Writer {
@@ -9,12 +11,13 @@ pub(crate) struct Writer {
     pub marks: Vec<Mark>,
     /// What is written from here on is there for this.
     pub mark: Mark,
+    pub exchanges: Vec<Exchange>,
 }
 
 impl Writer {
     pub fn new(name: &str) -> Writer {
         let mark = Mark { stage: Stage::Forward, of: "", span: None };
-        Writer { builder: FuncBuilder::new(name), marks: Vec::new(), mark }
+        Writer { builder: FuncBuilder::new(name), marks: Vec::new(), mark, exchanges: Vec::new() }
     }
 
     pub fn param(&mut self, ty: &Type) -> Value {
@@ -36,6 +39,7 @@ impl Writer {
 
     /// Marks what a rule wrote.
     pub fn settle(&mut self) {
+        self.builder.mark(self.marks.len(), self.mark.stage);
         self.marks.resize(self.builder.eqns().len(), self.mark);
     }
 

@@ -57,9 +57,8 @@ fn check(name: &str, case: &str) {
     let arguments: Vec<Array> = lines(case, "at").map(array).collect();
     let wanted: Vec<Vec<f64>> = lines(case, "grad").map(|l| numbers(&l[2..])).collect();
     let value = numbers(lines(case, "value").next().expect("a value"));
-    let cotangent = |y: &Array| {
-        from_vec(numbers(lines(case, "ct").next().expect("a cotangent")), y.shape())
-    };
+    let cotangent =
+        |y: &Array| from_vec(numbers(lines(case, "ct").next().expect("a cotangent")), y.shape());
     match arguments.as_slice() {
         [x] => {
             let found = COMPOSITES.iter().find(|(own, _)| *own == name);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vramlab_compiler::{Options, compile};
 use vramlab_ir::{DType, Func, FuncBuilder, Param, Params, Program, Type, Value};
 use vramlab_ops::{CHECKPOINT, DOT, SUM, TANH};
-use vramlab_transform::{Joint, Stage, residuals, value_and_grad};
+use vramlab_transform::{Joint, Stage, residual_table, residuals, value_and_grad};
 
 const MIB: f64 = (1 << 20) as f64;
 
@@ -88,6 +88,30 @@ fn remat_mlp_does_the_forward_once_more() {
         let more = again as f64 / (forward + backward) as f64;
         assert!((0.33..0.35).contains(&more), "segments of {segment}: {more}");
     }
+}
+
+#[test]
+fn remat_mlp_says_why_segments_of_one_layer_gain_nothing() {
+    let said = |segment| residual_table(&planned(&mlp(8, 4096, 512, Some(segment))).0, 9);
+    let idle = "checkpoint (7 times): no gain, since what it keeps at its boundary (8.0 MiB) is as \
+                large as what it drops (8.0 MiB)";
+    assert!(said(1).contains(idle), "{}", said(1));
+    assert!(!said(2).contains("no gain"), "{}", said(2));
+}
+
+#[test]
+fn explain_tells_forward_from_backward_and_where_the_peak_is() {
+    let program = planned(&mlp(8, 4096, 512, Some(2))).1;
+    let (_, text) = program.stages.iter().find(|(stage, _)| stage == "gradient").unwrap();
+    for words in ["forward: ", "recompute: ", "backward: ", "residuals, ", "peak: "] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    // Four boundaries less the argument: three activations live from forward to backward.
+    assert!(text.contains("3 residuals, 24.0 MiB from forward to backward"), "{text}");
+    let plain = mlp(2, 64, 32, None);
+    let donate = vec![false; plain.params.len()];
+    let program = compile(&Arc::new(plain), &donate, &Options::default()).unwrap();
+    assert!(program.stages.iter().all(|(stage, _)| stage != "gradient"));
 }
 
 #[test]
