@@ -29,4 +29,4 @@ let net = grad(|[x, a, b]| {
 });
 net([&h, &w, &w]).shape()
 // %%
-print!("{}", residuals(|[x, w]| x.dot(w).tanh().sum(), [&h, &w]));
+residuals(|[x, w]| x.dot(w).tanh().sum(), [&h, &w]).contains("argument 1")
