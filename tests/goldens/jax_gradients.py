@@ -201,6 +201,27 @@ def dots():
         )  # fmt: skip
 
 
+def convolutions():
+    plain = ((1, 1), (1, 1), (1, 1), (1, 1), (1, 1))
+    strided = ((2, 1), (1, 0), (2, 1), (1, 2), (2, 1))
+    for label, (stride, low, high, x_dilation, w_dilation) in [("plain", plain), ("strided", strided)]:
+
+        def conv(x, w, s=stride, pads=(low, high), xd=x_dilation, wd=w_dilation):
+            return lax.conv_general_dilated(
+                x, w, s, list(zip(*pads)), xd, wd, ("NHWC", "HWIO", "NHWC"),
+                precision=lax.Precision.HIGHEST,
+            )  # fmt: skip
+
+        named = zip(
+            ["stride", "low", "high", "x_dilation", "w_dilation"],
+            [stride, low, high, x_dilation, w_dilation],
+        )
+        yield one_op(
+            "conv", "conv", conv, draw(label, (2, 5, 4, 2), -1, 1), draw("w" + label, (3, 2, 2, 3), -1, 1),
+            params=", ".join(f"{name}=({a}, {b})" for name, (a, b) in named), label="conv " + label,
+        )  # fmt: skip
+
+
 def control():
     text = """func f(%0: f32[2,2], %1: f32[2], %2: f32[6,2]) -> (f32[2]) {
   %3 = scan[body={
@@ -260,7 +281,8 @@ def composites():
 
 
 def main():
-    programs = [c for part in (elementwise, reductions, layout, dots, control) for c in part()]
+    parts = (elementwise, reductions, layout, dots, convolutions, control)
+    programs = [c for part in parts for c in part()]
     wanted = {PROGRAMS: programs, COMPOSITES: list(composites())}
     head = f"# Written by tests/goldens/jax_gradients.py with JAX {jax.__version__}.\n"
     for path, cases in wanted.items():
