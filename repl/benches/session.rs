@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
-use vramlab_session::{Config, Session, Status};
+use vramlab_session::{Config, Event, Session, Status};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_vramlab");
 
@@ -20,7 +20,32 @@ fn main() {
     start_and_exit();
     idle_memory();
     trivial_cell();
+    table_of_many_arrays();
     expressions();
+}
+
+/// What a table adds to a cell that does nothing, with 10,000 live arrays: its report and its text.
+fn table_of_many_arrays() {
+    let config = Config { capacity: Some("256MiB".into()), ..Config::default() };
+    let mut session = Session::new(config).expect("a session");
+    let made = "let mut v = vec![]; for n in 0..10000 { v.push(zeros([16])); }";
+    assert_eq!(session.execute(made, &mut |_| {}).status, Status::Ok);
+    let times = (0..100).map(|_| {
+        let begin = Instant::now();
+        session.execute("1;", &mut |event| {
+            if let Event::Memory(memory) = event {
+                let tables = vramlab_session::report::tables(&memory, 100);
+                assert!(
+                    tables
+                        .iter()
+                        .map(vramlab_session::table::plain)
+                        .any(|text| text.contains("arrays"))
+                );
+            }
+        });
+        begin.elapsed()
+    });
+    report("a cell and its table, 10,000 live arrays", times.collect());
 }
 
 fn report(name: &str, mut times: Vec<Duration>) -> Duration {

@@ -127,6 +127,11 @@ pub trait Callable: Send + Sync + fmt::Debug {
     /// A fault of the body; panics of the user's code are faults of kind `Panic`.
     fn call(&self, arguments: Vec<Dyn>) -> Result<Dyn, Fault>;
 
+    /// The arrays that it owns because it captured them by value.
+    fn captured(&self) -> Vec<Array> {
+        Vec::new()
+    }
+
     /// For downcasting to what a method needs (`Jit` for `memory_analysis`).
     fn as_any(&self) -> &dyn std::any::Any;
 }

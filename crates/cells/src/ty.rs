@@ -316,11 +316,11 @@ impl Ty {
         }
     }
 
-    /// Values of the type are told to the session by name: arrays, and functions that are called by
-    /// the name of the variable which holds them.
+    /// Values of the type are told to the session by name: arrays, functions that are called by the
+    /// name of the variable which holds them, and closures, which may own what they captured.
     pub fn is_told(&self) -> bool {
         match self {
-            Ty::Named("Jit", _) => true,
+            Ty::Named("Jit", _) | Ty::Closure(_) => true,
             Ty::Struct(def) => def.fields().iter().any(Ty::is_told),
             other => other.holds_arrays(),
         }

@@ -105,6 +105,23 @@ impl Value {
         self.copy_with(&Array::clone)
     }
 
+    /// The arrays that the value owns, what its closures captured among them.
+    pub fn owned_arrays(&self, found: &mut Vec<Array>) {
+        match self {
+            Value::Array(array) => found.push(array.alias()),
+            Value::List(values) | Value::Tuple(values) => {
+                values.iter().for_each(|value| value.owned_arrays(found));
+            }
+            Value::Struct(_, fields) => fields.iter().for_each(|value| value.owned_arrays(found)),
+            Value::Option(Some(value)) => value.owned_arrays(found),
+            Value::Closure(closure) => {
+                closure.captures.iter().for_each(|value| value.owned_arrays(found));
+            }
+            Value::Function(function) => found.extend(function.captured()),
+            _ => {}
+        }
+    }
+
     fn copy_with(&self, array: &dyn Fn(&Array) -> Array) -> Value {
         let all = |values: &[Value]| -> Vec<Value> {
             values.iter().map(|value| value.copy_with(array)).collect()

@@ -32,6 +32,7 @@ mod platform;
 pub mod replay;
 mod resource;
 pub mod stack;
+pub mod statistics;
 mod stats;
 pub mod switch;
 mod text;
@@ -51,6 +52,7 @@ pub use platform::Platform;
 pub use resource::{
     AllocError, Cause, Chunk, ChunkState, Kept, MemoryResource, RegionFigures, Trimmed,
 };
+pub use statistics::{Metric, TorchStats};
 pub use stats::{Broken, Stats};
 pub use switch::{Policy, Road, SwitchPlan};
 pub use text::{format_bytes, nearest, parse_bytes};

@@ -1,6 +1,8 @@
 //! The small trait that every allocator and every adaptor implements, and the facts of a failure.
 
-use crate::{Block, BlockId, Broken, Driver, DriverFigures, Refusal, Stats, Stream, format_bytes};
+use crate::{
+    Block, BlockId, Broken, Driver, DriverFigures, Refusal, Stats, Stream, TorchStats, format_bytes,
+};
 use std::fmt;
 
 /// Hands out blocks of a device and takes them back.
@@ -32,6 +34,11 @@ pub trait MemoryResource: Send {
 
     /// Peaks begin again at the present values.
     fn reset_peak(&mut self);
+
+    /// The figures as PyTorch's allocator counts them; `None` for an allocator that is not of its kind.
+    fn torch_stats(&self) -> Option<&TorchStats> {
+        self.upstream()?.torch_stats()
+    }
 
     /// What lies below within the stack; `None` where the driver is next.
     fn upstream(&self) -> Option<&dyn MemoryResource>;

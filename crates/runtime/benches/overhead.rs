@@ -106,6 +106,8 @@ fn main() {
     for body in ["neg", "neg identity neg"] {
         looped(&DeviceConfig::Cpu { capacity: Some(256 << 20) }, body);
     }
+    ledger_on_and_off();
+    table_of_many_arrays();
     let driver = Box::new(vramlab_memory::Fake::new(1 << 30));
     let mut heap = Heap::new(driver, ModeSpec::default());
     let warm = heap.allocate(Request::of(1 << 20)).expect("it fits");
@@ -119,5 +121,57 @@ fn main() {
         now_ns += 1;
         let kind = vramlab_memory::EventKind::Reclaim;
         heap.ledger_mut().record(vramlab_memory::Event::of(kind, now_ns));
+    });
+}
+
+/// A loop of 1,000 eager ops with the ledger keeping its events and without, in turn, so that both meet the same noise.
+fn ledger_on_and_off() {
+    let context = context(DeviceConfig::Cpu { capacity: Some(256 << 20) }, "preallocate");
+    let ty = Type::new(DType::F32, [256]);
+    let x = context.upload(&ty, &[0; 1024], Origin::default()).expect("it fits");
+    let func = one_op("mul", &[ty.clone(), Type::new(DType::F32, [])]);
+    let donate = vec![false, false];
+    let request = CompileRequest { func, donate, kind: CompileKind::Eager };
+    let executable = context.compile(&request).expect("it compiles");
+    let arguments = [Argument::Borrowed(x), Argument::Scalar(Literal::from_f64(DType::F32, 2.0))];
+    let mut times: [Vec<f64>; 2] = Default::default();
+    for round in 0..400 {
+        let on = round % 2;
+        context.set_recording(on == 1);
+        let begin = Instant::now();
+        for _ in 0..1000 {
+            let y = context.execute(executable, &arguments, Origin::default()).expect("it fits");
+            context.release(black_box(y[0]));
+        }
+        times[on].push(begin.elapsed().as_nanos() as f64 / 1000.0);
+    }
+    let [off, on] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        (times[0], times[times.len() / 2])
+    });
+    println!("{:44} {:9.0} ns, median {:.0}", "eager op of 256 elements, ledger off", off.0, off.1);
+    println!("{:44} {:9.0} ns, median {:.0}", "eager op of 256 elements, ledger on", on.0, on.1);
+    println!(
+        "{:44} {:8.1} %, median {:.1} %",
+        "the ledger on against off",
+        (on.0 / off.0 - 1.0) * 100.0,
+        (on.1 / off.1 - 1.0) * 100.0
+    );
+}
+
+/// What the table after a cell asks, with 10,000 named arrays alive.
+fn table_of_many_arrays() {
+    let context = context(DeviceConfig::Cpu { capacity: Some(256 << 20) }, "preallocate");
+    let ty = Type::new(DType::F32, [16]);
+    let bytes = [0; 64];
+    for n in 0..10_000 {
+        let x = context.upload(&ty, &bytes, Origin::default()).expect("it fits");
+        context.set_owner(x, &format!("v[{n}]"));
+    }
+    measure("the report of a table, 10,000 live arrays", 20, || {
+        black_box(context.report());
+    });
+    measure("the map of 10,000 live arrays", 20, || {
+        black_box(context.chunks());
     });
 }

@@ -218,6 +218,12 @@ impl Context {
         self.clock.now()
     }
 
+    /// Whether the ledger keeps its events; figures and live blocks are right either way. Off, the course of memory, the
+    /// what-if and the exports have nothing to go by: it is for measuring what keeping them costs.
+    pub fn set_recording(&self, recording: bool) {
+        self.lock().heap.ledger_mut().set_recording(recording);
+    }
+
     /// Adds an event of the session's own to the ledger.
     pub fn record(&self, kind: EventKind, name: &str, bytes: u64) {
         let now_ns = self.clock.now();

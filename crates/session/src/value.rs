@@ -98,10 +98,14 @@ pub fn arrays<'a>(name: &str, value: &'a Dyn, found: &mut Vec<(String, &'a Array
 
 /// Names `name` as the holder of every array in a value; a jitted function is called by it.
 pub fn own(name: &str, value: &Dyn) {
-    if let Dyn::Function(function) = value
-        && let Some(jitted) = function.as_any().downcast_ref::<DynJit>()
-    {
-        jitted.core().set_name(name);
+    if let Dyn::Function(function) = value {
+        match function.as_any().downcast_ref::<DynJit>() {
+            Some(jitted) => jitted.core().set_name(name),
+            None => {
+                let captured = function.captured();
+                captured.iter().for_each(|array| array.set_owner(&format!("captured by {name}")));
+            }
+        }
     }
     let mut found = Vec::new();
     arrays(name, value, &mut found);

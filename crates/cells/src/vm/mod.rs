@@ -16,6 +16,7 @@ use crate::value::{ClosureValue, RangeValue, Ref, Value};
 use std::any::Any;
 use std::cell::Cell;
 use std::sync::Arc;
+use vramlab_array::Array;
 use vramlab_array::surface::{self, Callable, Dyn};
 
 pub use calls::is_snapshot;
@@ -111,6 +112,12 @@ impl Callable for Routine {
             let (result, _) = vm.run_code(&self.code, arguments, captures)?;
             vm.to_dyn(result)
         })
+    }
+
+    fn captured(&self) -> Vec<Array> {
+        let mut found = Vec::new();
+        self.captures.iter().for_each(|value| value.owned_arrays(&mut found));
+        found
     }
 
     fn as_any(&self) -> &dyn Any {

@@ -228,6 +228,12 @@ pub(super) fn name_arrays(value: &Value, path: String, out: &mut Vec<(String, Dy
         }
         Value::Option(Some(value)) => name_arrays(value, path, out),
         Value::Function(function) => out.push((path, Dyn::Function(function.clone()))),
+        Value::Closure(_) => {
+            let mut captured = Vec::new();
+            value.owned_arrays(&mut captured);
+            let concrete = captured.into_iter().filter(|array| !array.is_traced());
+            out.extend(concrete.map(|array| (format!("captured by {path}"), Dyn::Borrowed(array))));
+        }
         _ => {}
     }
 }

@@ -5,6 +5,7 @@
 //! taken, the lowest address among equals. The rest is split off from 512 bytes up in the small pool, above 1 MiB in the
 //! large one. A segment goes back to the driver only whole, when the driver refuses or on a trim.
 
+mod counters;
 mod options;
 mod segments;
 
@@ -13,7 +14,8 @@ pub use options::{CachingOptions, Divisions};
 use crate::names::Named;
 use crate::resource::{AllocError, Cause, Chunk, ChunkState, Kept, RegionFigures, Trimmed};
 use crate::{
-    Block, Broken, Driver, MIB, MemoryResource, Region, Stats, Stream, format_bytes, round_up,
+    Block, Broken, Driver, MIB, MemoryResource, Region, Stats, Stream, TorchStats, format_bytes,
+    round_up,
 };
 use std::collections::BTreeSet;
 
@@ -81,7 +83,7 @@ pub struct Caching {
     next_segment: u32,
     pools: [Pool; 2],
     streams: Vec<Stream>,
-    retries: u64,
+    torch: TorchStats,
     stats: Stats,
 }
 
@@ -111,7 +113,7 @@ impl Caching {
             next_segment: 0,
             pools: Default::default(),
             streams: Vec::new(),
-            retries: 0,
+            torch: TorchStats::by_pool(options.max_split_bytes()),
             stats: Stats { bytes_limit: options.limit, ..Stats::default() },
         }
     }
@@ -141,6 +143,7 @@ impl Caching {
                 cache.list(rest);
             }
         }
+        cache.count_inactive();
         (cache, blocks)
     }
 
@@ -151,7 +154,7 @@ impl Caching {
 
     /// How often a request was tried again after the cache had been given back (PyTorch's `num_alloc_retries`).
     pub fn retries(&self) -> u64 {
-        self.retries
+        self.torch.num_alloc_retries
     }
 
     fn piece(&self, slot: u32) -> &Piece {
@@ -259,6 +262,7 @@ impl Caching {
         (piece.state, piece.requested) = (PieceState::Used, requested);
         let (address, granted) = (piece.address, piece.bytes);
         self.stats.count_alloc(requested, granted);
+        self.count_out(slot);
         Block::new(address, requested, granted, u64::from(slot))
     }
 
@@ -316,9 +320,13 @@ impl Caching {
     }
 
     fn place(&mut self, slot: u32, rounded: u64, requested: u64) -> Block {
+        let was_split = self.is_split(slot);
         if self.splits(slot, rounded) {
             let rest = self.cut(slot, rounded);
             self.list(rest);
+            self.count_cut(rest, rounded, was_split);
+        } else if was_split {
+            self.count_filled(slot);
         }
         self.hand_out(slot, requested)
     }
@@ -412,9 +420,11 @@ impl MemoryResource for Caching {
             "{block:?} is not a live block of this cache"
         );
         self.stats.count_free(piece.requested, piece.bytes);
+        let joined = self.free_beside(slot);
         self.piece_mut(slot).state = PieceState::Free;
         let whole = self.join_neighbours(slot);
         self.list(whole);
+        self.count_back(&piece, whole, joined);
     }
 
     fn synchronize(&mut self, _driver: &mut dyn Driver) {
@@ -438,6 +448,11 @@ impl MemoryResource for Caching {
 
     fn reset_peak(&mut self) {
         self.stats.reset_peak();
+        self.torch.reset_peak();
+    }
+
+    fn torch_stats(&self) -> Option<&TorchStats> {
+        Some(&self.torch)
     }
 
     fn upstream(&self) -> Option<&dyn MemoryResource> {

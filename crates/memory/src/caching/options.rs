@@ -34,6 +34,11 @@ impl CachingOptions {
         }
     }
 
+    /// The maximum split size, where there is one.
+    pub(super) fn max_split_bytes(&self) -> Option<u64> {
+        (self.max_split != u64::MAX).then_some(self.max_split)
+    }
+
     /// Whether old cached blocks are collected; as in PyTorch, only under a limit that was set.
     pub(super) fn collects(&self) -> bool {
         self.limited && self.gc_threshold > 0.0

@@ -25,7 +25,7 @@ impl Caching {
             let Err(_) = second else { return second };
         }
         self.release_cached(driver);
-        self.retries += 1;
+        self.torch.num_alloc_retries += 1;
         self.ask_driver(rounded, stream, driver)
     }
 
@@ -55,6 +55,7 @@ impl Caching {
     pub(super) fn add_segment(&mut self, region: Region, stream: Stream, pool: usize) -> u32 {
         let (base, bytes) = (region.base(), region.bytes());
         self.stats.count_grow(bytes);
+        self.count_segment(pool, bytes);
         self.add_addresses(base, bytes, stream, pool, Some(region), PieceState::Free)
     }
 
@@ -96,6 +97,7 @@ impl Caching {
         let segment = self.segments.remove(&index).expect("a block lies in a segment");
         let region = segment.region.expect("an expandable segment is unmapped, not released");
         self.stats.count_shrink(region.bytes());
+        self.count_segment_gone(segment.pool, region.bytes());
         self.vacate(slot);
         driver.release(region);
     }
@@ -107,6 +109,7 @@ impl Caching {
 
     /// Gives back every whole segment, and every mapped granule of expandable ones that no block touches.
     pub(super) fn release_cached(&mut self, driver: &mut dyn Driver) {
+        self.torch.num_sync_all_streams += 1;
         for pool in [LARGE_POOL, SMALL_POOL] {
             let free: Vec<u32> = self.pools[pool].free.iter().map(|key| key.3).collect();
             for slot in free {
@@ -253,6 +256,7 @@ impl Caching {
         let piece = *self.piece(slot);
         let bytes = round_up(bytes, granule).min(piece.bytes);
         self.map_granules(piece.address, bytes, granule, driver)?;
+        self.count_mapped(slot, bytes);
         self.unlist(slot);
         if bytes < piece.bytes {
             let rest = self.cut(slot, bytes);
@@ -298,6 +302,7 @@ impl Caching {
         if last <= first {
             return;
         }
+        self.count_unmapped(slot, last - first);
         self.unlist(slot);
         let mut slot = slot;
         if first > piece.address {

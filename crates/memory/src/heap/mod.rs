@@ -14,7 +14,9 @@ use crate::ledger::{Event, EventKind, Ledger, OwnerId};
 use crate::modes::{ModeError, ModeSpec};
 use crate::resource::{AllocError, Cause, Chunk, MemoryResource, RegionFigures, Trimmed};
 use crate::stack;
-use crate::{Block, BlockId, Broken, Driver, DriverFigures, PoolId, Stats, Stream, format_bytes};
+use crate::{
+    Block, BlockId, Broken, Driver, DriverFigures, PoolId, Stats, Stream, TorchStats, format_bytes,
+};
 
 /// A request for a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -379,6 +381,20 @@ impl Heap {
             driver_frees: totals.of(EventKind::RegionRelease) + totals.of(EventKind::Unmap),
             driver_refusals: totals.of(EventKind::DriverRefusal),
             ..all
+        }
+    }
+
+    /// The figures under PyTorch's names: of the stack that answers where it is a caching one, else of the ledger.
+    /// Failures are those of the user's requests: a request that a ladder saved is none.
+    pub fn torch_stats(&self) -> TorchStats {
+        let ledger = TorchStats::of_ledger(&self.ledger);
+        match self.current.resource.torch_stats() {
+            Some(stats) => {
+                let mut stats = stats.clone();
+                stats.num_ooms = ledger.num_ooms;
+                stats
+            }
+            None => ledger,
         }
     }
 

@@ -20,6 +20,10 @@ pub struct Totals {
     pub freed_requested: u64,
     /// Bytes of regions held now.
     pub pool: u64,
+    /// Bytes that the driver gave so far.
+    pub pool_grown: u64,
+    /// Bytes that went back to the driver so far.
+    pub pool_released: u64,
     /// Events by kind.
     pub count: [u64; EVENT_KINDS],
 }
@@ -33,8 +37,21 @@ impl Totals {
         freed_granted: 0,
         freed_requested: 0,
         pool: 0,
+        pool_grown: 0,
+        pool_released: 0,
         count: [0; EVENT_KINDS],
     };
+
+    /// Blocks that are out. Frees of what was never allocated are not counted below none.
+    pub fn live_blocks(&self) -> u64 {
+        self.of(EventKind::Alloc).saturating_sub(self.of(EventKind::Free))
+    }
+
+    /// Regions held from the driver, or granules of mapped memory.
+    pub fn regions(&self) -> u64 {
+        let came = self.of(EventKind::RegionGrow) + self.of(EventKind::Map);
+        came.saturating_sub(self.of(EventKind::RegionRelease) + self.of(EventKind::Unmap))
+    }
 
     /// Events of a kind.
     pub fn of(&self, kind: EventKind) -> u64 {
@@ -95,22 +112,38 @@ pub(super) struct Scope {
     pub(super) before_reset: Peak,
 }
 
-#[derive(Clone, Copy, Default)]
-pub(super) struct Peak {
-    pub(super) granted: u64,
-    pub(super) requested: u64,
-    pub(super) pool: u64,
+/// The most of each figure at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Peak {
+    /// Granted bytes of live blocks.
+    pub granted: u64,
+    /// Requested bytes of live blocks.
+    pub requested: u64,
+    /// Bytes held from the driver.
+    pub pool: u64,
+    /// Live blocks.
+    pub blocks: u64,
+    /// Regions, or granules of mapped memory.
+    pub regions: u64,
 }
 
 impl Peak {
     pub(super) fn now(totals: &Totals) -> Peak {
-        Peak { granted: totals.live_granted, requested: totals.live_requested, pool: totals.pool }
+        Peak {
+            granted: totals.live_granted,
+            requested: totals.live_requested,
+            pool: totals.pool,
+            blocks: totals.live_blocks(),
+            regions: totals.regions(),
+        }
     }
 
     pub(super) fn raise(&mut self, other: Peak) {
         self.granted = self.granted.max(other.granted);
         self.requested = self.requested.max(other.requested);
         self.pool = self.pool.max(other.pool);
+        self.blocks = self.blocks.max(other.blocks);
+        self.regions = self.regions.max(other.regions);
     }
 }
 

@@ -11,12 +11,12 @@ pub mod history;
 mod places;
 
 pub use event::{EVENT_KINDS, Event, EventKind, Live, Owner, OwnerId, Site, TextId};
-pub use figures::{OwnerFigures, ScopeFigures, Totals};
+pub use figures::{OwnerFigures, Peak, ScopeFigures, Totals};
 pub use history::{Moment, walk};
 
 use crate::{Block, BlockId, PoolId, Stream};
 use event::NOBODY;
-use figures::{Peak, Scope, count};
+use figures::{Scope, count};
 use history::Held;
 use places::{Places, apply};
 use std::collections::{HashMap, VecDeque};
@@ -83,13 +83,17 @@ impl Ledger {
 
     /// Whether events are kept. Figures, live blocks and scopes are right either way.
     pub fn set_recording(&mut self, recording: bool) {
-        self.recording = recording;
-        if !recording {
+        if self.recording && !recording {
             self.dropped += self.ring.len() as u64;
             for gone in std::mem::take(&mut self.ring) {
-                self.checkpoint_moves(&gone);
+                self.held.apply(&gone);
             }
+            self.checkpoint = Places::default();
         }
+        if recording && !self.recording {
+            self.checkpoint = self.live.clone();
+        }
+        self.recording = recording;
     }
 
     /// Adds an event: the one door. The running line of source is filled in where the event has none.
@@ -104,8 +108,14 @@ impl Ledger {
             self.live.vacant.push(event.block.place() as u32);
         }
         match event.kind {
-            EventKind::RegionGrow | EventKind::Map => self.totals.pool += event.granted,
-            EventKind::RegionRelease | EventKind::Unmap => self.totals.pool -= event.granted,
+            EventKind::RegionGrow | EventKind::Map => {
+                self.totals.pool += event.granted;
+                self.totals.pool_grown += event.granted;
+            }
+            EventKind::RegionRelease | EventKind::Unmap => {
+                self.totals.pool -= event.granted;
+                self.totals.pool_released += event.granted;
+            }
             _ => {}
         }
         let now = Peak::now(&self.totals);
@@ -117,7 +127,7 @@ impl Ledger {
             self.keep(event);
         } else {
             self.dropped += 1;
-            self.checkpoint_moves(&event);
+            self.held.apply(&event);
         }
     }
 
@@ -308,11 +318,17 @@ impl Ledger {
 
     /// The most granted, requested and pool bytes since [`Ledger::reset_peak`].
     pub fn peaks(&self) -> (u64, u64, u64) {
+        let peak = self.peak_figures();
+        (peak.granted, peak.requested, peak.pool)
+    }
+
+    /// The most of every figure since [`Ledger::reset_peak`].
+    pub fn peak_figures(&self) -> Peak {
         let mut peak = self.peak;
         for scope in &self.scopes {
             peak.raise(scope.peak);
         }
-        (peak.granted, peak.requested, peak.pool)
+        peak
     }
 
     /// Peaks begin again at the present values. What an open scope reports at its end still covers all of it.
@@ -370,7 +386,8 @@ impl Ledger {
 
     /// The blocks that were live where the kept events begin, in the order of their making.
     pub fn checkpoint(&self) -> Vec<Live> {
-        self.checkpoint.in_order()
+        let begin = if self.recording { &self.checkpoint } else { &self.live };
+        begin.in_order()
     }
 
     /// What was held from the driver where the kept events begin, and in which mode.

@@ -372,6 +372,11 @@ impl Predictor {
         }
     }
 
+    /// The allocator as it stands.
+    pub fn cache(&self) -> &Caching {
+        &self.cache
+    }
+
     /// Takes the next event.
     pub fn step(&mut self, event: &TorchEvent) {
         let right = match event.action {

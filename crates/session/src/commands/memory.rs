@@ -4,11 +4,12 @@ use super::{Command, Completing, Effect, Refusal};
 use crate::config::unknown;
 use crate::event::Table;
 use crate::pictures::{self, Asked, Scale};
-use crate::report::{mib, percent};
+use crate::report::{mib, mib_short, percent, size};
 use crate::session::Session;
 use crate::sink::Sink;
-use vramlab_memory::nearest;
-use vramlab_runtime::BufferReport;
+use std::collections::HashMap;
+use vramlab_memory::{ChunkState, nearest};
+use vramlab_runtime::{BufferReport, ChunkReport};
 
 pub static COMMANDS: &[Command] = &[Command {
     name: "mem",
@@ -88,21 +89,35 @@ fn figures(session: &Session) -> Table {
     table
 }
 
+/// Bytes by owner, largest first; who else holds them stands beside.
 fn vars(session: &Session) -> Table {
-    let mut table = Table::new(&["owner", ">MiB", ">in use", ">blocks", "made in"]);
+    let mut table = Table::new(&["owner", ">MiB", ">in use", ">blocks", "made in", "also held by"]);
     let owners = session.context.owners();
-    for owner in &owners {
-        let place = match owner.cell {
-            0 => String::new(),
-            cell => format!("cell {cell}, line {}", owner.line.max(1)),
-        };
+    let mut others: HashMap<String, Vec<String>> = HashMap::new();
+    for buffer in session.context.buffers() {
+        let also = others_of(&buffer);
+        let known = others.entry(buffer.owner).or_default();
+        for other in also {
+            if known.len() <= MOST_HOLDERS && !known.contains(&other) {
+                known.push(other);
+            }
+        }
+    }
+    for owner in owners.iter().take(MOST_OWNERS) {
+        let also = others.get(&owner.owner).map_or(&[][..], |also| also);
         table.row([
             owner.owner.clone(),
             mib(owner.requested),
             mib(owner.bytes),
             owner.blocks.to_string(),
-            place,
+            place(owner.cell, owner.line),
+            short_list(also),
         ]);
+    }
+    if owners.len() > MOST_OWNERS {
+        let rest = &owners[MOST_OWNERS..];
+        let bytes: u64 = rest.iter().map(|owner| owner.requested).sum();
+        table.note(format!("{} more owners, {}", rest.len(), size(bytes)));
     }
     if owners.is_empty() {
         table.note("no array is alive");
@@ -110,38 +125,98 @@ fn vars(session: &Session) -> Table {
     table
 }
 
+const MOST_OWNERS: usize = 60;
+const MOST_HOLDERS: usize = 4;
+
+fn short_list(names: &[String]) -> String {
+    match names.len() {
+        0..=MOST_HOLDERS => names.join(", "),
+        _ => format!("{}, …", names[..MOST_HOLDERS].join(", ")),
+    }
+}
+
+fn place(cell: u32, line: u32) -> String {
+    match cell {
+        0 => String::new(),
+        cell => format!("cell {cell}, line {}", line.max(1)),
+    }
+}
+
+/// The holders of a buffer beside its owner, each as often as it holds it.
+fn others_of(buffer: &BufferReport) -> Vec<String> {
+    let mut others = buffer.holders.clone();
+    if let Some(own) = others.iter().position(|holder| *holder == buffer.owner) {
+        others.remove(own);
+    }
+    others
+}
+
 fn who(session: &Session, asked: &str, sink: &mut Sink) -> Result<(), Refusal> {
     let buffers = session.context.buffers();
-    let found: Vec<&BufferReport> = match address_of(asked) {
-        Some(address) => buffers
-            .iter()
-            .filter(|buffer| {
-                (buffer.address..buffer.address + buffer.granted.max(1)).contains(&address)
-            })
-            .collect(),
-        None => buffers.iter().filter(|buffer| holds(buffer, asked)).collect(),
-    };
+    let chunks = session.context.chunks();
+    if let Some(address) = address_of(asked) {
+        let here =
+            |chunk: &&ChunkReport| (chunk.address..chunk.address + chunk.bytes).contains(&address);
+        let Some(chunk) = chunks.iter().find(here) else {
+            return Err(Refusal::new(format!("`{asked}` lies outside the pool")));
+        };
+        let buffer =
+            buffers.iter().find(|buffer| buffer.granted > 0 && buffer.address == chunk.address);
+        match buffer {
+            Some(buffer) => sink.say(chain(session, buffer, Some(chunk))),
+            None => sink.say(free_or_unnamed(chunk)),
+        }
+        return Ok(());
+    }
+    let found: Vec<&BufferReport> = buffers.iter().filter(|buffer| holds(buffer, asked)).collect();
     if found.is_empty() {
         return Err(nobody(asked, &buffers));
     }
-    for buffer in found {
-        let mut line = format!(
-            "{} {}   {} at {:#x}",
-            buffer.holders.join(", "),
-            buffer.ty,
-            mib(buffer.requested),
-            buffer.address
-        );
-        if let Some(region) = buffer.region {
-            line.push_str(&format!(", region {}", region + 1));
-        }
-        if buffer.origin.cell > 0 {
-            let place = (buffer.origin.cell, buffer.origin.span.line.max(1));
-            line.push_str(&format!("   made in cell {}, line {}", place.0, place.1));
-        }
-        sink.say(line);
+    for buffer in found.iter().take(MOST_OWNERS) {
+        let chunk = chunks.iter().find(|chunk| chunk.address == buffer.address);
+        sink.say(chain(session, buffer, chunk.filter(|_| buffer.granted > 0)));
+    }
+    if found.len() > MOST_OWNERS {
+        sink.say(format!("{} more arrays", found.len() - MOST_OWNERS));
     }
     Ok(())
+}
+
+/// Holders, array, buffer, chunk, region.
+fn chain(session: &Session, buffer: &BufferReport, chunk: Option<&ChunkReport>) -> String {
+    let mut line = format!(
+        "{} {}   {} at {:#x}",
+        buffer.holders.join(", "),
+        buffer.ty,
+        mib(buffer.requested),
+        buffer.address
+    );
+    if let Some(chunk) = chunk {
+        line.push_str(&format!(", chunk {}", mib(chunk.bytes)));
+        if chunk.bytes > chunk.requested {
+            line.push_str(&format!(" (slack {})", mib(chunk.bytes - chunk.requested)));
+        }
+    }
+    if let Some(index) = buffer.region {
+        let regions = session.context.report().regions;
+        let size = regions.get(index).map_or(0, |region| region.bytes);
+        line.push_str(&format!(", region {} of {}", index + 1, mib_short(size)));
+    }
+    let made = place(buffer.origin.cell, buffer.origin.span.line);
+    if !made.is_empty() {
+        line.push_str(&format!("   made in {made}"));
+    }
+    line
+}
+
+fn free_or_unnamed(chunk: &ChunkReport) -> String {
+    let region = chunk.region.map_or(0, |region| region + 1);
+    let owner = match (&chunk.owner, chunk.state) {
+        (Some(owner), _) => owner.clone(),
+        (None, ChunkState::Pending) => "freed, not yet ready".into(),
+        (None, _) => "free".into(),
+    };
+    format!("{owner}   {} at {:#x}, region {region}", mib(chunk.bytes), chunk.address)
 }
 
 fn address_of(text: &str) -> Option<u64> {
@@ -151,10 +226,16 @@ fn address_of(text: &str) -> Option<u64> {
     }
 }
 
-/// `params` holds `params[3]` too.
+/// `params` holds `params[3]` too, and a function what it captured.
 fn holds(buffer: &BufferReport, name: &str) -> bool {
+    let is_part = |holder: &str| {
+        holder
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['[', '.']))
+    };
     buffer.holders.iter().any(|holder| {
-        holder == name || holder.strip_prefix(name).is_some_and(|rest| rest.starts_with(['[', '.']))
+        let of_function = holder.rsplit_once(" of ").is_some_and(|(_, function)| function == name);
+        of_function || is_part(holder)
     })
 }
 

@@ -11,6 +11,7 @@ mod memory;
 mod names;
 mod seeing;
 mod sharing;
+mod statistics;
 mod timing;
 mod tour;
 mod whatif;
@@ -150,6 +151,7 @@ pub(crate) fn caching_names(session: &Session, command: &str) -> Vec<(String, St
 pub static COMMANDS: &[&[Command]] = &[
     allocation::COMMANDS,
     memory::COMMANDS,
+    statistics::COMMANDS,
     seeing::COMMANDS,
     sharing::COMMANDS,
     why::COMMANDS,

@@ -44,7 +44,6 @@ pub struct Cell {
     pub allocs: u64,
     pub frees: u64,
     begin_ns: u64,
-    end_ns: u64,
 }
 
 /// The whole of the kept events.
@@ -60,6 +59,9 @@ pub struct Course {
 
 /// What a cell measures on the axis over cells.
 pub const UNITS: u64 = 1000;
+
+/// Marks of lines within a cell, about.
+const MOST_MARKS: u64 = 200;
 
 /// What the axis within a cell counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +90,7 @@ pub fn fold(ledger: &Ledger, total: u64, within: Option<u32>, scale: Scale) -> C
         started: false,
         before: Moment::default(),
         line: 0,
+        next_mark: 0,
     };
     fold.begin(ledger);
     history::walk(ledger, |event, moment| fold.see(ledger, event, moment));
@@ -116,12 +119,10 @@ fn cells(ledger: &Ledger) -> Vec<Cell> {
                 allocs: 0,
                 frees: 0,
                 begin_ns: event.time_ns,
-                end_ns: event.time_ns,
             });
         }
         let cell = cells.last_mut().expect("one was just made");
         cell.events += u64::from(history::changes_memory(event.kind));
-        cell.end_ns = event.time_ns;
     }
     cells
 }
@@ -143,7 +144,9 @@ struct Fold {
     done: u64,
     started: bool,
     before: Moment,
+    /// The line that was marked last, and how many events of the cell must pass before the next one is.
     line: u32,
+    next_mark: u64,
 }
 
 impl Fold {
@@ -177,7 +180,8 @@ impl Fold {
     }
 
     fn enter(&mut self, number: u32) {
-        (self.current, self.done, self.started, self.line) = (number, 0, false, 0);
+        (self.current, self.done, self.started) = (number, 0, false);
+        (self.line, self.next_mark) = (0, 0);
     }
 
     fn slot(&self) -> Option<usize> {
@@ -209,13 +213,20 @@ impl Fold {
         raise(&mut cell.peak, moment);
         if self.chosen == Some(slot) {
             let x = self.inner_place(slot, event);
-            if event.site.line != self.line && event.site.cell == self.current {
-                self.line = event.site.line;
-                let label = format!("line {}", self.line);
-                self.inner.marks.push(mark(x, label, MarkKind::Cell));
-            }
+            self.mark_line(slot, event, x);
             self.inner.push(x, moment);
         }
+    }
+
+    /// Where another line of the cell begins to run; a loop over several lines is not marked at every turn.
+    fn mark_line(&mut self, slot: usize, event: &Event, x: u64) {
+        let is_new = event.site.line != self.line && event.site.cell == self.current;
+        if !is_new || self.done < self.next_mark {
+            return;
+        }
+        self.line = event.site.line;
+        self.next_mark = self.done + self.cells[slot].events / MOST_MARKS;
+        self.inner.marks.push(mark(x, format!("line {}", self.line), MarkKind::Cell));
     }
 
     /// The first event of a cell: what was before it stands at its left edge.

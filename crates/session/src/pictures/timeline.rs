@@ -7,7 +7,9 @@ use crate::event::Content;
 use crate::report::{duration, mib, mib_short};
 use crate::session::Past;
 use vramlab_memory::ledger::Ledger;
-use vramlab_picture::{Samples, Series, Style, Timeline, Unit, colour, spark, words};
+use vramlab_picture::{
+    Mark, MarkKind, Samples, Series, Style, Timeline, Unit, colour, spark, words,
+};
 use vramlab_runtime::Context;
 
 /// What is asked of the course of memory.
@@ -98,7 +100,8 @@ impl Asked<'_> {
         };
         for (slot, cell) in course.cells.iter().enumerate() {
             let x = slot as u64 * UNITS;
-            let mark = timeline.marks.iter_mut().find(|mark| mark.x == x && mark.label.len() > 1);
+            let begins = |mark: &&mut Mark| mark.x == x && mark.kind == MarkKind::Cell;
+            let mark = timeline.marks.iter_mut().find(begins);
             if let Some(mark) = mark {
                 mark.note = self.note(cell);
             }

@@ -4,9 +4,11 @@ mod cases;
 mod compare;
 mod explanations;
 mod export;
+mod owners;
 mod pictures;
 mod random;
 mod sharing;
+mod statistics;
 mod structs;
 
 use crate::event::{CellResult, Completeness, Event, Status, Tier, Watch};
