@@ -16,6 +16,7 @@ mod graph;
 pub mod plan;
 mod prepare;
 mod region;
+mod remat;
 mod schedule;
 mod simplify;
 mod text;
@@ -24,7 +25,7 @@ use emit::Draft;
 use fuse::{Fused, Level};
 use graph::{Graph, Kind, NodeId};
 use std::sync::Arc;
-use vramlab_ir::kernel::{Routine, Slot};
+use vramlab_ir::kernel::{Place, Routine, Slot};
 use vramlab_ir::{Fault, Func, Program};
 
 /// What changes the code that comes out: part of the compile cache's key.
@@ -40,11 +41,20 @@ pub struct Options {
     /// Whether [`Program::stages`] and [`Program::notes`] are written. Off for one-op programs of
     /// eager calls, whose compile time counts.
     pub explain: bool,
+    /// The most bytes at the peak, arguments and results included: above it, values are dropped and
+    /// computed again.
+    pub memory_limit: Option<u64>,
 }
 
 impl Default for Options {
     fn default() -> Options {
-        Options { fuse: true, max_kept_row_bytes: 256 << 10, packing_steps: 20_000, explain: true }
+        Options {
+            fuse: true,
+            max_kept_row_bytes: 256 << 10,
+            packing_steps: 20_000,
+            explain: true,
+            memory_limit: None,
+        }
     }
 }
 
@@ -57,9 +67,14 @@ const LEVELLED: usize = 12_000;
 /// Compiles `func`. `donate` says per parameter whether its buffer may be reused.
 ///
 /// # Errors
-/// A fault when the program holds a call that does not fit its arguments.
+/// A fault when the program holds a call that does not fit its arguments, or when it does not fit
+/// under [`Options::memory_limit`].
 pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<Program, Fault> {
     let mut graph = simplify::simplify(Graph::trace(func)?);
+    if let Some(limit) = options.memory_limit {
+        let (graph, lowered) = remat::fit(&func.name, &graph, donate, options, limit)?;
+        return Ok(lowered.program(func, &graph, options));
+    }
     prepare::prepare(&mut graph, donate, options);
     let lowered = Lowered::best(&graph, donate, options);
     Ok(lowered.program(func, &graph, options))
@@ -226,6 +241,26 @@ impl Lowered {
         let gradient = text::gradient(graph, &drafts, slots, &lives, &alive);
         stages.extend(gradient.map(|text| stage("gradient", text)));
         stages
+    }
+
+    /// Floating-point operations of one run.
+    fn flops(&self) -> u64 {
+        self.drafts.iter().map(|draft| draft.kernel.flops).fold(0, u64::saturating_add)
+    }
+
+    /// The kernel that runs while the most bytes are in use, beside arguments.
+    fn peak_at(&self) -> usize {
+        let mut alive = vec![0u64; self.drafts.len()];
+        for (slot, life) in self.lives().iter().enumerate() {
+            let temporary = !matches!(self.plan.places[slot], Place::Argument { .. });
+            if let Some((first, last)) = (*life).filter(|_| temporary) {
+                for bytes in &mut alive[first..=last] {
+                    *bytes += self.slots.bytes[slot];
+                }
+            }
+        }
+        let most = alive.iter().copied().max().unwrap_or(0);
+        alive.iter().position(|&bytes| bytes == most).unwrap_or(0)
     }
 
     fn totals(&self, graph: &Graph) -> String {

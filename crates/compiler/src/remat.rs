@@ -1,0 +1,353 @@
+//! Fitting a program under a limit: values that lie idle over its peak are dropped and computed
+//! again behind it, as few and as cheap as will do.
+//!
+//! The peak of a gradient is where its forward ends, and what is idle there waits for the backward.
+//! Each dropped value is computed again once, from values that are kept and from others that are
+//! computed again; runs of dropped values that need each other stay as short as the limit allows,
+//! since a run is there as a whole when its end is needed. A barrier holds each repetition back until
+//! shortly before its first use, and keeps it apart from the first computation.
+
+use crate::graph::{Graph, Kind, Node, NodeId};
+use crate::{Lowered, Options, prepare, text};
+use std::collections::{BTreeSet, HashMap};
+use vramlab_ir::kernel::Place;
+use vramlab_ir::{Fault, FaultKind};
+
+/// How often the choice is widened before the least peak that was found is all there is.
+const ROUNDS: usize = 48;
+
+/// `graph` under `limit` bytes at its peak, arguments and results included.
+///
+/// # Errors
+/// A fault that names the least peak that repetition reaches, and what is held there.
+pub(crate) fn fit(
+    name: &str,
+    graph: &Graph,
+    donate: &[bool],
+    options: &Options,
+    limit: u64,
+) -> Result<(Graph, Lowered), Fault> {
+    let lower = |graph: &Graph| {
+        let mut graph = graph.clone();
+        prepare::prepare(&mut graph, donate, options);
+        let lowered = Lowered::best(&graph, donate, options);
+        (graph, lowered)
+    };
+    let (prepared, first) = lower(graph);
+    if first.plan.peak_bytes <= limit {
+        return Ok((prepared, first));
+    }
+    let outside = outside(graph, &first);
+    if outside > limit {
+        return Err(too_small(name, &first, limit, outside));
+    }
+    // A loop is one kernel here; what happens inside it is a checkpoint's business.
+    let plain = graph.regions.is_empty();
+    let mut least = (prepared, first);
+    if let Some(view) = View::new(graph, &least.1).filter(|_| plain) {
+        let flops = least.1.flops();
+        let (before, mut victims) = (least.1.plan.peak_bytes, BTreeSet::new());
+        let mut above = before;
+        for _ in 0..ROUNDS {
+            if !view.widen(&mut victims, above.saturating_sub(limit)) {
+                break;
+            }
+            let rewritten = Rewriter::new(&view, &victims).graph();
+            let (prepared, mut lowered) = lower(&rewritten);
+            above = lowered.plan.peak_bytes;
+            if above >= least.1.plan.peak_bytes {
+                continue;
+            }
+            if options.explain {
+                let again = lowered.flops().saturating_sub(flops);
+                lowered.fused.notes.insert(0, said(&victims, again, flops, [limit, before, above]));
+            }
+            least = (prepared, lowered);
+            if above <= limit {
+                return Ok(least);
+            }
+        }
+    }
+    Err(out_of_reach(name, &least.0, &least.1, limit, plain))
+}
+
+fn said(victims: &BTreeSet<NodeId>, again: u64, flops: u64, bytes: [u64; 3]) -> String {
+    let [limit, before, after] = bytes.map(text::size);
+    let part = 100.0 * again as f64 / flops.max(1) as f64;
+    let values = if victims.len() == 1 { "value" } else { "values" };
+    format!(
+        "memory_limit {limit}: {} {values} computed again, {again} FLOPs more (+{part:.1} %); peak \
+         {before}, now {after}",
+        victims.len()
+    )
+}
+
+/// Bytes that are not the program's to drop: arguments and fresh results.
+fn outside(graph: &Graph, lowered: &Lowered) -> u64 {
+    let arguments: u64 = graph.params.iter().map(|&param| graph.ty(param).bytes()).sum();
+    arguments + lowered.plan.fresh_bytes.iter().sum::<u64>()
+}
+
+fn too_small(name: &str, lowered: &Lowered, limit: u64, outside: u64) -> Fault {
+    let results: u64 = lowered.plan.fresh_bytes.iter().sum();
+    let message = format!(
+        "a limit of {} is below what the call itself holds: arguments {}, results {}",
+        text::size(limit),
+        text::size(outside - results),
+        text::size(results),
+    );
+    Fault::new(FaultKind::OutOfMemory, name, message).help(format!(
+        "the limit counts arguments and results: at least {} and room for temporaries; arguments that are \
+         moved in can become results",
+        text::size(outside)
+    ))
+}
+
+/// The least peak, and the largest of what is there at it.
+fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain: bool) -> Fault {
+    let peak = lowered.peak_at();
+    let mut held: Vec<(u64, String)> = lowered
+        .lives()
+        .iter()
+        .enumerate()
+        .filter_map(|(slot, life)| {
+            let (first, last) = (*life)?;
+            let id = lowered.slots.nodes[slot];
+            let there = (first..=last).contains(&peak)
+                && matches!(lowered.plan.places[slot], Place::Temporary { .. });
+            there.then(|| {
+                let words = format!("{} {}", graph.node(id).op, graph.ty(id));
+                (lowered.slots.bytes[slot], words)
+            })
+        })
+        .collect();
+    held.sort_by(|a, b| b.cmp(a));
+    let held: Vec<String> = held
+        .iter()
+        .take(4)
+        .map(|(bytes, what)| format!("{what} ({})", text::size(*bytes)))
+        .collect();
+    let message = format!(
+        "{} is the least peak that computing values again reaches, and the limit is {}; held there beside \
+         arguments and results: {}",
+        text::size(lowered.plan.peak_bytes),
+        text::size(limit),
+        held.join(", ")
+    );
+    let help = match plain {
+        true => "raise the limit, make the batch smaller, or move arguments in",
+        false => {
+            "values inside of scan and while are not dropped by the limit: checkpoint the body"
+        }
+    };
+    Fault::new(FaultKind::OutOfMemory, name, message).help(help)
+}
+
+/// The program as it was first compiled, as far as the choice needs it.
+struct View<'a> {
+    graph: &'a Graph,
+    stored: Vec<bool>,
+    /// The last node of the program up to its peak.
+    turn: NodeId,
+    /// What may be dropped, in order of the program.
+    candidates: Vec<NodeId>,
+    /// Per candidate: stored values that it is computed from.
+    needs: HashMap<NodeId, Vec<NodeId>>,
+}
+
+impl<'a> View<'a> {
+    /// `None` where nothing is idle over the peak.
+    fn new(graph: &'a Graph, lowered: &Lowered) -> Option<View<'a>> {
+        let peak = lowered.peak_at();
+        let up_to = lowered.drafts.get(..=peak)?;
+        let turn = up_to.iter().flat_map(|draft| draft.nodes.iter().copied()).max()?;
+        let stored = lowered.fused.stored.clone();
+        let mut view = View { graph, stored, turn, candidates: Vec::new(), needs: HashMap::new() };
+        let mut late = vec![false; graph.nodes.len()];
+        for (at, node) in graph.nodes.iter().enumerate().skip(turn.index() + 1) {
+            if let Kind::Param(_) = node.kind {
+                continue;
+            }
+            view.leaves(NodeId(at as u32)).into_iter().for_each(|leaf| late[leaf.index()] = true);
+        }
+        let results: Vec<NodeId> = graph.results.iter().map(|&r| graph.base(r)).collect();
+        for id in (0..=turn.0).map(NodeId) {
+            let kind = &graph.node(id).kind;
+            let own = !matches!(kind, Kind::Param(_) | Kind::Empty) && view.stored[id.index()];
+            if own && late[id.index()] && !results.contains(&id) {
+                view.needs.insert(id, view.leaves(id));
+                view.candidates.push(id);
+            }
+        }
+        (!view.candidates.is_empty()).then_some(view)
+    }
+
+    fn is_leaf(&self, id: NodeId) -> bool {
+        self.stored[id.index()] || matches!(self.graph.node(id).kind, Kind::Param(_))
+    }
+
+    /// The stored values and parameters that a node is computed from.
+    fn leaves(&self, id: NodeId) -> Vec<NodeId> {
+        let mut found = Vec::new();
+        let mut pending = self.graph.node(id).inputs.clone();
+        let mut seen = BTreeSet::new();
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            match self.is_leaf(id) {
+                true => found.push(id),
+                false => pending.extend(&self.graph.node(id).inputs),
+            }
+        }
+        found.sort_unstable();
+        found
+    }
+
+    /// How much work a value is: 0 for arithmetic by the element, 1 for what sums or multiplies.
+    fn weight(&self, id: NodeId) -> u32 {
+        let mut pending = vec![id];
+        while let Some(at) = pending.pop() {
+            let node = self.graph.node(at);
+            if matches!(node.kind, Kind::Dot { .. } | Kind::Conv(_) | Kind::Reduce { .. }) {
+                return 1;
+            }
+            pending.extend(node.inputs.iter().filter(|input| !self.is_leaf(**input)));
+        }
+        0
+    }
+
+    /// Adds values to `victims` whose bytes make up for `bytes`; whether there was one left.
+    fn widen(&self, victims: &mut BTreeSet<NodeId>, bytes: u64) -> bool {
+        let mut gained = 0;
+        let before = victims.len();
+        let longest = self.candidates.len();
+        let mut run = 1;
+        while run <= longest && gained < bytes.max(1) {
+            for weight in 0..2 {
+                for &id in &self.candidates {
+                    if gained >= bytes.max(1) {
+                        return true;
+                    }
+                    let fits = !victims.contains(&id) && self.weight(id) == weight;
+                    if fits && self.run_with(victims, id) <= run {
+                        victims.insert(id);
+                        gained += self.graph.ty(id).bytes();
+                    }
+                }
+            }
+            if victims.len() > before && run > 1 {
+                return true;
+            }
+            run *= 2;
+        }
+        victims.len() > before
+    }
+
+    /// How many victims would need each other around `id`.
+    fn run_with(&self, victims: &BTreeSet<NodeId>, id: NodeId) -> usize {
+        let mut members = BTreeSet::from([id]);
+        let mut pending = vec![id];
+        while let Some(at) = pending.pop() {
+            let below = self.needs.get(&at).into_iter().flatten().copied();
+            let above = victims.iter().copied().filter(|v| self.needs[v].contains(&at));
+            for next in below.chain(above) {
+                if victims.contains(&next) && members.insert(next) {
+                    pending.push(next);
+                }
+            }
+        }
+        members.len()
+    }
+}
+
+/// Writes the program again with the victims computed twice.
+struct Rewriter<'a> {
+    view: &'a View<'a>,
+    victims: &'a BTreeSet<NodeId>,
+    out: Graph,
+    /// What stands for each node; for nodes up to the turn, their first computation.
+    map: Vec<NodeId>,
+    /// What stands for a node behind the turn, where that is another one.
+    again: HashMap<NodeId, NodeId>,
+    /// The last stored value behind the turn that is written already.
+    last: Option<NodeId>,
+}
+
+impl<'a> Rewriter<'a> {
+    fn new(view: &'a View<'a>, victims: &'a BTreeSet<NodeId>) -> Rewriter<'a> {
+        Rewriter {
+            view,
+            victims,
+            out: Graph::default(),
+            map: Vec::with_capacity(view.graph.nodes.len()),
+            again: HashMap::new(),
+            last: None,
+        }
+    }
+
+    fn graph(mut self) -> Graph {
+        let graph = self.view.graph;
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let id = NodeId(at as u32);
+            let late = id > self.view.turn;
+            let inputs = node
+                .inputs
+                .iter()
+                .map(|&input| if late { self.behind(input) } else { self.map[input.index()] })
+                .collect();
+            let new = self.push(node, inputs);
+            self.map.push(new);
+            if late && self.view.stored[at] {
+                self.last = Some(new);
+            }
+        }
+        self.out.params = graph.params.iter().map(|p| self.map[p.index()]).collect();
+        self.out.results = graph.results.iter().map(|r| self.map[r.index()]).collect();
+        self.out
+    }
+
+    fn push(&mut self, node: &Node, inputs: Vec<NodeId>) -> NodeId {
+        self.out.push(node.kind.clone(), inputs, node.ty.clone(), node.op)
+    }
+
+    /// What stands for `id` behind the turn.
+    fn behind(&mut self, id: NodeId) -> NodeId {
+        if id > self.view.turn || !self.repeated(id) {
+            return self.map[id.index()];
+        }
+        self.repeat(id)
+    }
+
+    /// Whether a value is a victim, or is read through from one.
+    fn repeated(&self, id: NodeId) -> bool {
+        if self.victims.contains(&id) {
+            return true;
+        }
+        !self.view.is_leaf(id)
+            && self.view.leaves(id).iter().any(|leaf| self.victims.contains(leaf))
+    }
+
+    fn repeat(&mut self, id: NodeId) -> NodeId {
+        if let Some(&known) = self.again.get(&id) {
+            return known;
+        }
+        let node = self.view.graph.node(id);
+        let inputs = node.inputs.iter().map(|&input| self.operand(input)).collect();
+        let new = self.push(node, inputs);
+        self.again.insert(id, new);
+        new
+    }
+
+    /// An operand of a repetition: kept values wait at a barrier, the rest is repeated with it.
+    fn operand(&mut self, id: NodeId) -> NodeId {
+        let view = self.view;
+        if self.victims.contains(&id) || !view.is_leaf(id) {
+            return self.repeat(id);
+        }
+        let kept = self.map[id.index()];
+        let Some(last) = self.last else { return kept };
+        let ty = view.graph.ty(id).clone();
+        self.out.push(Kind::Barrier, vec![kept, last], ty, view.graph.node(id).op)
+    }
+}
