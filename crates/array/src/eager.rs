@@ -227,7 +227,8 @@ fn launch(
         None => {
             let func = build(&operands, &params)?;
             let donate = vec![false; func.params.len()];
-            let request = CompileRequest { func, donate, kind: CompileKind::Eager };
+            let request =
+                CompileRequest { func, donate, kind: CompileKind::Eager, memory_limit: None };
             let compiled = Arc::new(Compiled::new(&*context.engine, request)?);
             let entry = Entry { name, params, operands, compiled: Arc::clone(&compiled) };
             lock(&context.state.front).insert(hash, entry);

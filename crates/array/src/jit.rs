@@ -55,6 +55,8 @@ pub struct JitCore {
     body: Body,
     front: Mutex<Vec<Specialised>>,
     last: Mutex<Option<Last>>,
+    /// The most bytes at the peak of a call.
+    memory_limit: Mutex<Option<u64>>,
 }
 
 /// The function for one set of argument types on one engine.
@@ -92,7 +94,23 @@ impl JitCore {
             body: Box::new(body),
             front: Mutex::new(Vec::new()),
             last: Mutex::new(None),
+            memory_limit: Mutex::new(None),
         }
+    }
+
+    /// Sets the most bytes that a call may hold at its peak, arguments and results included: above
+    /// that, values are computed again.
+    ///
+    /// # Errors
+    /// Text that is no number of bytes.
+    pub fn set_memory_limit(&self, limit: &str) -> Result<(), Fault> {
+        let bytes = crate::bytes::parse(limit).map_err(|message| {
+            let fault = Fault::new(FaultKind::Argument, "memory_limit", message);
+            placed(fault).help("write \"512MiB\", \"1.5 GiB\" or a number of bytes")
+        })?;
+        *lock(&self.memory_limit) = Some(bytes);
+        self.clear();
+        Ok(())
     }
 
     /// The name in programs, tables and owners: that of the variable which holds the function.
@@ -176,7 +194,8 @@ impl JitCore {
         let mut donate = mask.to_vec();
         donate.resize(traced.finished.func.params.len(), false);
         let func = Arc::clone(&traced.finished.func);
-        let request = CompileRequest { func, donate, kind: CompileKind::Jit };
+        let memory_limit = *lock(&self.memory_limit);
+        let request = CompileRequest { func, donate, kind: CompileKind::Jit, memory_limit };
         let compiled = Arc::new(Compiled::new(&*context.engine, request)?);
         let executable = (mask.to_vec(), Arc::clone(&compiled));
         let mut front = lock(&self.front);
@@ -368,6 +387,15 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     #[track_caller]
     pub fn call<'a>(&self, arguments: impl Arguments<'a, N>) -> Out {
         or_raise(arguments.arguments().and_then(|given| self.core.call(&given)).and_then(unflatten))
+    }
+
+    /// The same function under a limit, `"512MiB"`, of what a call holds at its peak, arguments and
+    /// results included: values are computed again where it would be above. Which, and at what cost,
+    /// is in [`Jit::explain`].
+    #[track_caller]
+    pub fn memory_limit(self, limit: &str) -> Jit<N, Out> {
+        or_raise(self.core.set_memory_limit(limit));
+        self
     }
 
     /// Bytes of the last call's executable under JAX's names.

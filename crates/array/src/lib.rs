@@ -13,6 +13,7 @@
 mod ambient;
 mod array;
 mod array_surface;
+mod bytes;
 mod collections;
 mod composite;
 mod contract;

@@ -397,6 +397,26 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         },
     },
     Item {
+        name: "memory_limit",
+        place: JIT,
+        signature: "fn memory_limit(self, limit: &str) -> Jit<N, Out>",
+        doc: "The same function under a limit of what a call holds at its peak, arguments and results \
+              included: where it would be above, values are computed again, or the least peak is named.",
+        example: "let f = jit(grad(|[x]| x.tanh().sin().sum())).memory_limit(\"1MiB\");\nf([&ones([4])])",
+        call: |arguments| {
+            let mut decoder = Decoder::new("memory_limit", arguments);
+            let function = decoder.function()?;
+            let limit = decoder.text()?;
+            decoder.end()?;
+            let Some(jit) = function.as_any().downcast_ref::<DynJit>() else {
+                let message = "is not a jitted function";
+                return Err(Fault::new(FaultKind::Argument, "memory_limit", message));
+            };
+            jit.core.set_memory_limit(&limit)?;
+            Ok(Dyn::Function(function))
+        },
+    },
+    Item {
         name: "memory_analysis",
         place: JIT,
         signature: "fn memory_analysis(&self) -> MemoryAnalysis",

@@ -35,6 +35,8 @@ pub struct CompileRequest {
     /// Per parameter: its buffer may be reused.
     pub donate: Vec<bool>,
     pub kind: CompileKind,
+    /// The most bytes at the peak, arguments and results included.
+    pub memory_limit: Option<u64>,
 }
 
 /// One argument of an execution.

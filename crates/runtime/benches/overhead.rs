@@ -81,7 +81,7 @@ fn main() {
         let x = context.upload(&ty, &[0; 64], Origin::default()).expect("it fits");
         let func = one_op("mul", &[ty.clone(), scalar.clone()]);
         let donate = vec![false, false];
-        let request = CompileRequest { func, donate, kind: CompileKind::Eager };
+        let request = CompileRequest { func, donate, kind: CompileKind::Eager, memory_limit: None };
         let executable = context.compile(&request).expect("it compiles");
         let two = Argument::Scalar(Literal::from_f64(DType::F32, 2.0));
         let arguments = [Argument::Borrowed(x), two];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vramlab_compiler::Options;
 use vramlab_device::shared::{self, Joining, Seat, SharedDriver};
 use vramlab_device::{Device, DeviceRange, Launch, LaunchError, cpu, dry};
-use vramlab_ir::{Fault, FaultKind, Func, Program};
+use vramlab_ir::{CompileRequest, Fault, FaultKind, Func, Program};
 use vramlab_memory::{Block, Driver, UNIT, format_bytes};
 
 /// A device and the compiler's options for it.
@@ -108,10 +108,11 @@ impl Backend {
     /// Compiles a program and makes its kernels ready to run.
     pub fn compile(
         &self,
-        func: &Arc<Func>,
-        donate: &[bool],
+        request: &CompileRequest,
     ) -> Result<(Program, Vec<Box<dyn Launch>>), Fault> {
-        let program = vramlab_compiler::compile(func, donate, &self.options)?;
+        let CompileRequest { func, donate, memory_limit, .. } = request;
+        let options = Options { memory_limit: *memory_limit, ..self.options.clone() };
+        let program = vramlab_compiler::compile(func, donate, &options)?;
         let mut launches = Vec::with_capacity(program.kernels.len());
         for kernel in &program.kernels {
             let launch = self.device.prepare(kernel);
@@ -122,7 +123,17 @@ impl Backend {
 
     /// The same program with its stages and notes as text: compiling is pure, so it is the one that runs.
     pub fn explain(&self, func: &Arc<Func>, donate: &[bool]) -> Result<Program, Fault> {
-        let options = Options { explain: true, ..self.options.clone() };
+        self.explain_under(func, donate, None)
+    }
+
+    /// The same under a limit of bytes at the peak.
+    pub fn explain_under(
+        &self,
+        func: &Arc<Func>,
+        donate: &[bool],
+        memory_limit: Option<u64>,
+    ) -> Result<Program, Fault> {
+        let options = Options { explain: true, memory_limit, ..self.options.clone() };
         vramlab_compiler::compile(func, donate, &options)
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vramlab_device::Launch;
 use vramlab_ir::kernel::{Place, ResultSource};
 use vramlab_ir::{
-    CompileKind, CompileRequest, ExecutableId, Func, Kernel, MemoryAnalysis, Program, Type,
+    CompileKind, CompileRequest, ExecutableId, Kernel, MemoryAnalysis, Program, Type,
 };
 use vramlab_memory::OwnerId;
 
@@ -184,6 +184,7 @@ pub(crate) struct Entry {
     pub compiled: Arc<Compiled>,
     pub kind: CompileKind,
     pub donate: Vec<bool>,
+    pub memory_limit: Option<u64>,
     key: u64,
     names: Vec<String>,
     pub hits: u64,
@@ -207,10 +208,11 @@ pub(crate) struct Cache {
 }
 
 /// The key of a request. The device and its options are those of the context, which owns the cache.
-pub(crate) fn key_of(func: &Func, donate: &[bool]) -> u64 {
+pub(crate) fn key_of(request: &CompileRequest) -> u64 {
     let mut hasher = FastHasher::default();
-    func.hash(&mut hasher);
-    donate.hash(&mut hasher);
+    request.func.hash(&mut hasher);
+    request.donate.hash(&mut hasher);
+    request.memory_limit.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -233,6 +235,7 @@ impl Cache {
         let found = self.by_key.get(&key)?.iter().copied().find(|id| {
             let entry = &self.entries[id];
             entry.donate == request.donate
+                && entry.memory_limit == request.memory_limit
                 && same_program(&entry.compiled.program.func, &request.func)
         })?;
         let entry = self.entries.get_mut(&found).expect("the index lists entries");
@@ -262,6 +265,7 @@ impl Cache {
             id,
             kind: request.kind,
             donate: request.donate.clone(),
+            memory_limit: request.memory_limit,
             key,
             names: vec![request.func.name.clone()],
             hits: 0,

@@ -335,12 +335,12 @@ impl State {
 
 impl Engine for Context {
     fn compile(&self, request: &CompileRequest) -> Result<ExecutableId, Fault> {
-        let key = key_of(&request.func, &request.donate);
+        let key = key_of(request);
         if let Some(found) = self.lock().cache.find(key, request) {
             return Ok(found);
         }
         let begin_ns = self.clock.now();
-        let (program, launches) = self.backend.compile(&request.func, &request.donate)?;
+        let (program, launches) = self.backend.compile(request)?;
         let now_ns = self.clock.now();
         let mut state = self.lock();
         // Another thread may have been faster.
@@ -448,12 +448,13 @@ impl Engine for Context {
     }
 
     fn explain(&self, executable: ExecutableId) -> Option<Explanation> {
-        let (compiled, donate, measured) = {
+        let (compiled, donate, limit, measured) = {
             let state = self.lock();
             let entry = state.cache.get(executable)?;
-            (entry.compiled.clone(), entry.donate.clone(), entry.measured_peak)
+            let limit = entry.memory_limit;
+            (entry.compiled.clone(), entry.donate.clone(), limit, entry.measured_peak)
         };
-        let explained = self.backend.explain(&compiled.program.func, &donate);
+        let explained = self.backend.explain_under(&compiled.program.func, &donate, limit);
         let explained = explained.expect("a program that compiled once compiles again");
         Some(explanation(&compiled, explained, measured))
     }

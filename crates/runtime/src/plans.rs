@@ -90,6 +90,13 @@ fn differences(a: &Entry, b: &Entry) -> Vec<String> {
     if a.donate != b.donate && (donated(a) || donated(b)) {
         found.push(format!("arguments moved in: {} → {}", moved(a), moved(b)));
     }
+    if a.memory_limit != b.memory_limit {
+        let limit = |entry: &Entry| match entry.memory_limit {
+            Some(bytes) => format!("{bytes} bytes"),
+            None => "none".to_string(),
+        };
+        found.push(format!("memory_limit: {} → {}", limit(a), limit(b)));
+    }
     if found.is_empty() {
         found.push("the program is the same, with its values in another order".to_string());
     }

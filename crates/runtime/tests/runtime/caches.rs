@@ -114,8 +114,12 @@ fn the_budget_pushes_out_the_least_recently_used() {
     let context = Context::new(config).expect("a device");
     let mut first = None;
     for n in 1..=100 {
-        let request =
-            CompileRequest { func: double("f", n), donate: vec![false], kind: CompileKind::Jit };
+        let request = CompileRequest {
+            func: double("f", n),
+            donate: vec![false],
+            kind: CompileKind::Jit,
+            memory_limit: None,
+        };
         let id = context.compile(&request).expect("it compiles");
         first.get_or_insert(id);
         let counts = context.compile_counts();

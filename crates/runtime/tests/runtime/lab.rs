@@ -98,7 +98,12 @@ impl Lab {
     }
 
     pub fn compile(&self, func: &Arc<Func>, donate: &[bool], kind: CompileKind) -> ExecutableId {
-        let request = CompileRequest { func: func.clone(), donate: donate.to_vec(), kind };
+        let request = CompileRequest {
+            func: func.clone(),
+            donate: donate.to_vec(),
+            kind,
+            memory_limit: None,
+        };
         self.context.compile(&request).expect("it compiles")
     }
 
