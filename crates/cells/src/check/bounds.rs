@@ -468,7 +468,7 @@ impl Checker<'_> {
         match ty {
             Ty::Tuple(parts) => {
                 let parts = parts.clone();
-                parts.iter().fold(Answer::of(!parts.is_empty()), |answer, part| {
+                parts.iter().fold(Answer::Yes, |answer, part| {
                     let part = self.infer.resolve(part);
                     let one = match part {
                         Ty::Tuple(_) => Answer::No,
