@@ -4,6 +4,7 @@ mod caches;
 mod donation;
 mod figures;
 mod lab;
+mod loops;
 mod milestone;
 mod modes;
 mod oom;
