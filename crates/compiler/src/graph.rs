@@ -1,5 +1,6 @@
 //! The program between tracing and loops: one node a value, calls inlined, each op already reduced
-//! to one of a few loop classes over flat row-major arrays.
+//! to one of a few loop classes over flat row-major arrays. Loops and branches hold graphs of their
+//! own; each of their results is a node.
 
 use crate::form::dense_strides;
 use crate::prepare::RegionImage;

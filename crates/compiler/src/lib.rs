@@ -2,7 +2,8 @@
 //!
 //! Place in the flow: a traced [`Func`] comes in with a donation mask and [`Options`]; a [`Program`]
 //! goes out: kernel images in order, a place for every buffer, and the words for `%explain`. In
-//! between: inline calls, simplify, fuse, schedule, plan.
+//! between: inline calls, simplify, compile the insides of loops and branches the same way, fuse,
+//! schedule, plan.
 //!
 //! Absent on purpose: the op table (passes match on [`vramlab_ir::Lowering`], so none can name an op),
 //! devices, IO, clocks, globals, locks. The same input gives the same program, so `Func`, mask and
@@ -127,7 +128,7 @@ impl Lowered {
     fn program(mut self, func: &Arc<Func>, graph: &Graph, options: &Options) -> Program {
         self.drop_kernels();
         let slots = self.placed(graph);
-        let (fused_bytes, notes) = (self.fused_bytes(graph), self.notes(graph));
+        let (fused_bytes, notes) = (self.fused_bytes(graph), self.notes(graph, options));
         let stages = match options.explain {
             true => self.stages(func, graph, &slots),
             false => Vec::new(),
@@ -181,8 +182,11 @@ impl Lowered {
     }
 
     /// What the passes said, here and in loops and branches.
-    fn notes(&self, graph: &Graph) -> Vec<String> {
+    fn notes(&self, graph: &Graph, options: &Options) -> Vec<String> {
         let mut notes = self.fused.notes.clone();
+        if !options.explain {
+            return notes;
+        }
         for image in graph.images.iter().flatten() {
             let copied = image.copied.iter().filter_map(|&pair| self.copied(graph, pair));
             notes.extend(copied);

@@ -138,7 +138,7 @@ fn inside(mut graph: Graph, name: &str, donate: &[bool], options: &Options) -> I
 fn lowered(graph: Graph, name: &str, donate: &[bool], options: &Options) -> Inside {
     let lowered = Lowered::best(&graph, donate, options);
     let text = if options.explain { text::graph(&graph) } else { String::new() };
-    let (fused_bytes, notes) = (lowered.fused_bytes(&graph), lowered.notes(&graph));
+    let (fused_bytes, notes) = (lowered.fused_bytes(&graph), lowered.notes(&graph, options));
     let routine = lowered.routine(name, &graph);
     Inside { routine, fused_bytes, notes, text }
 }

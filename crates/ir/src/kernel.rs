@@ -213,7 +213,8 @@ pub struct Kernel {
     /// Slots of [`Program::slots`] that `Access::buffer` indexes.
     pub buffers: Vec<u32>,
     pub body: Body,
-    /// Device memory traffic by the operands' sizes, bytes (each operand once).
+    /// Device memory traffic by the operands' sizes, bytes (each operand once). Loops count every
+    /// iteration, those without a known end one; of a branch the side that does more counts.
     pub bytes_read: u64,
     pub bytes_written: u64,
     pub flops: u64,

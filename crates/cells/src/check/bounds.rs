@@ -517,7 +517,7 @@ impl Checker<'_> {
             }
             Ty::Tuple(parts) => {
                 let parts = parts.clone();
-                parts.iter().fold(Answer::of(!parts.is_empty()), |answer, part| {
+                parts.iter().fold(Answer::Yes, |answer, part| {
                     let part = self.infer.resolve(part);
                     answer.and(self.open_tree(&part))
                 })
