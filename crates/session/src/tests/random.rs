@@ -199,10 +199,10 @@ fn cells_and_switches_at_random_lose_nothing() {
     let asked = std::env::var("VRAMLAB_RANDOM_CELLS").ok().and_then(|text| text.parse().ok());
     let cells: usize = asked.unwrap_or(2000);
     let mut tally = (0, 0);
-    for (seed, capacity) in [(1, "24MiB"), (2, "64MiB"), (3, "10MiB"), (4, "160MiB")] {
+    for (seed, capacity) in [(1u64, "24MiB"), (2, "64MiB"), (3, "10MiB"), (4, "160MiB")] {
         let mut game = Game {
             session: session(&[("capacity", capacity), ("watch", "off")]),
-            dice: Dice(0x9E37_79B9_7F4A_7C15 * seed),
+            dice: Dice(0x9E37_79B9_7F4A_7C15u64.wrapping_mul(seed)),
             known: Vec::new(),
             next: 0,
             refused: 0,
