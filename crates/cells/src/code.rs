@@ -21,7 +21,9 @@ pub struct FnCell {
     pub code: OnceLock<Arc<Code>>,
     /// As the user wrote it.
     pub source: String,
-    /// References in the result come from the first argument, the receiver.
+    /// References in the result come from these arguments alone.
+    pub lends: Option<Vec<usize>>,
+    /// Its signature leaves out the lifetime that the result takes from the receiver.
     pub lends_first: bool,
 }
 

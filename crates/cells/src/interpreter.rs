@@ -176,7 +176,7 @@ impl Interpreter {
     fn prepare_parsed(&self, text: &str, cell: u32) -> Result<Prepared, Box<Diagnostic>> {
         let statements = syn::Block::parse_within
             .parse_str(text)
-            .map_err(|error| crate::check::parse_fault(&error))?;
+            .map_err(|error| crate::check::cell_fault(&error, text))?;
         let mut checker = Checker::new(self, text);
         let tree = checker.cell(&statements)?;
         let constants = std::mem::take(&mut checker.constants);

@@ -130,6 +130,7 @@ impl StructDef {
             sig: Arc::new(FnSig { params: self.fields().to_vec(), ret }),
             code: OnceLock::from(Arc::new(code)),
             source: String::new(),
+            lends: None,
             lends_first: false,
         })
     }

@@ -37,6 +37,7 @@ impl Builder<'_> {
             sig: sig.clone(),
             code: std::sync::OnceLock::from(Arc::new(code)),
             source: String::new(),
+            lends: None,
             lends_first: false,
         };
         Value::Code(Arc::new(cell))
@@ -155,17 +156,31 @@ fn capture_parts(builder: &mut Builder<'_>, by_move: bool) {
         }
         for path in parts {
             let facts = part_facts(&builder.slots[upvar.slot as usize], &path);
+            let name = facts.name.clone();
             builder.slots.push(facts);
             let slot = builder.slots.len() as Slot - 1;
+            let within = |place: &Place| place.slot == upvar.slot && place.steps.starts_with(&path);
             for inst in &mut builder.insts {
+                if let Inst::Bound { place, name: told, .. } = inst
+                    && within(place)
+                    && let Some(name) = &name
+                {
+                    *told = name.as_str().into();
+                }
                 flow::places_mut(inst, &mut |place| {
-                    if place.slot == upvar.slot && place.steps.starts_with(&path) {
+                    if within(place) {
                         place.slot = slot;
                         place.steps.drain(..path.len());
                     }
                 });
             }
             upvars.push(Upvar { local: upvar.local, path, slot });
+        }
+        // Nobody has the whole any more, so nobody names it.
+        for inst in &mut builder.insts {
+            if matches!(inst, Inst::Bound { place, .. } if place.slot == upvar.slot) {
+                *inst = Inst::Nop;
+            }
         }
     }
     builder.upvars = upvars;
@@ -177,6 +192,10 @@ fn named_parts(builder: &Builder<'_>, slot: Slot, by_move: bool) -> Vec<Vec<Step
     let ty = &builder.slots[slot as usize].ty;
     let mut paths: Vec<Vec<Step>> = Vec::new();
     for inst in &builder.insts {
+        // To tell a name is no use of what it names.
+        if matches!(inst, Inst::Bound { .. }) {
+            continue;
+        }
         flow::visit_places(inst, &mut |place, access| {
             if place.slot == slot {
                 let cut = by_move || access == flow::Access::Move;
@@ -243,8 +262,11 @@ fn part_facts(whole: &SlotFacts, path: &[Step]) -> SlotFacts {
         if *step == Step::Deref {
             facts.mutable = true;
         }
-        if let (Ty::Struct(def), Step::Child(at)) = (&facts.ty, step) {
-            let field = &def.names.fields[*at as usize];
+        if let Step::Child(at) = step {
+            let field = match &facts.ty {
+                Ty::Struct(def) => def.names.fields[*at as usize].to_string(),
+                _ => at.to_string(),
+            };
             facts.name = facts.name.map(|name| format!("{name}.{field}"));
         }
         facts.ty = part_ty(&facts.ty, *step).expect("the path was taken from this type");

@@ -230,9 +230,9 @@ pub(super) fn is_place(expr: &Expr) -> bool {
 /// `&5` is a reference to a constant, which lives for ever.
 fn is_promoted(expr: &Expr) -> bool {
     match &expr.kind {
-        Kind::Literal(_) => !expr.ty.needs_drop(),
+        Kind::Literal(_) => !matches!(expr.ty, Ty::Struct(_)) || !expr.ty.needs_drop(),
         Kind::Struct { fields, base: None, .. } => {
-            !expr.ty.needs_drop() && fields.iter().all(|(_, field)| is_promoted(field))
+            fields.iter().all(|(_, field)| is_promoted(field))
         }
         Kind::Negate(inner) => is_promoted(inner),
         Kind::Tuple(parts) => parts.iter().all(is_promoted),

@@ -34,10 +34,17 @@ impl Checker<'_> {
     pub(super) fn select(&mut self) -> Checked<()> {
         loop {
             let before = self.pending.len();
-            let waiting = std::mem::take(&mut self.pending);
-            for one in waiting {
-                if !self.decide(&one)? {
-                    self.pending.push(one);
+            let mut waiting = std::mem::take(&mut self.pending).into_iter();
+            while let Some(one) = waiting.next() {
+                match self.decide(&one) {
+                    Ok(true) => {}
+                    Ok(false) => self.pending.push(one),
+                    // It stays: some callers only look for types, and the end tells of it.
+                    Err(fault) => {
+                        self.pending.push(one);
+                        self.pending.extend(waiting);
+                        return Err(fault);
+                    }
                 }
             }
             if self.pending.is_empty() || self.pending.len() >= before {

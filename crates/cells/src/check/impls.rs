@@ -64,7 +64,6 @@ impl Checker<'_> {
     }
 
     fn declare_impl_items(&mut self, item: &syn::ItemImpl, def: &Arc<StructDef>) -> Checked<()> {
-        let first = self.associated.len();
         for inner in &item.items {
             if let syn::ImplItem::Const(constant) = inner {
                 let ty = self.item_type(&constant.ty)?;
@@ -78,7 +77,7 @@ impl Checker<'_> {
                     ));
                 };
                 let value = Associated::Constant(ty, value);
-                self.associate(def, first, &constant.ident, value)?;
+                self.associate(def, &constant.ident, value)?;
             }
         }
         for inner in &item.items {
@@ -86,7 +85,7 @@ impl Checker<'_> {
                 syn::ImplItem::Fn(function) => {
                     let (receiver, cell) = self.method_cell(function, def)?;
                     let value = Associated::Function { receiver, cell };
-                    self.associate(def, first, &function.sig.ident, value)?;
+                    self.associate(def, &function.sig.ident, value)?;
                 }
                 syn::ImplItem::Const(_) => {}
                 other => {
@@ -101,7 +100,6 @@ impl Checker<'_> {
     fn associate(
         &mut self,
         def: &Arc<StructDef>,
-        _first: usize,
         ident: &syn::Ident,
         value: Associated,
     ) -> Checked<()> {
@@ -141,6 +139,7 @@ impl Checker<'_> {
             sig: Arc::new(FnSig { params, ret }),
             code: Default::default(),
             source: self.text(between(start, end)),
+            lends: super::items::lenders(sig),
             lends_first,
         };
         Ok((receiver, Arc::new(cell)))

@@ -156,6 +156,7 @@ impl Checker<'_> {
             sig: Arc::new(FnSig { params, ret }),
             code: Default::default(),
             source: self.text(crate::place::between(start, end)),
+            lends: lenders(sig),
             lends_first: false,
         });
         let twice = self.scopes.last().is_some_and(|scope| {
@@ -489,6 +490,74 @@ fn names_one_of(ty: &syn::Type, names: &[String]) -> bool {
         syn::Type::Reference(reference) => names_one_of(&reference.elem, names),
         syn::Type::Paren(inner) => names_one_of(&inner.elem, names),
         _ => false,
+    }
+}
+
+/// The parameters that references in the result come from, by their lifetimes; `None` where the
+/// result has none, or where it cannot be told.
+pub(super) fn lenders(sig: &syn::Signature) -> Option<Vec<usize>> {
+    let syn::ReturnType::Type(_, ret) = &sig.output else { return None };
+    let mut wanted = Vec::new();
+    lifetimes(ret, &mut wanted)?;
+    if wanted.is_empty() {
+        return None;
+    }
+    let elided = wanted.contains(&None);
+    let mut out = Vec::new();
+    for (at, input) in sig.inputs.iter().enumerate() {
+        let mut own = Vec::new();
+        let of_receiver = match input {
+            syn::FnArg::Receiver(receiver) => match &receiver.kind {
+                syn::ReceiverKind::Reference(_, lifetime, _) => {
+                    own.push(lifetime.as_ref().map(|own| own.ident.to_string()));
+                    true
+                }
+                syn::ReceiverKind::Typed(_, ty) => {
+                    lifetimes(ty, &mut own)?;
+                    true
+                }
+                _ => false,
+            },
+            syn::FnArg::Typed(typed) => {
+                lifetimes(&typed.ty, &mut own)?;
+                false
+            }
+        };
+        let named = own.iter().any(|own| own.is_some() && wanted.contains(own));
+        if named || (elided && !own.is_empty() && (of_receiver || !has_receiver(sig))) {
+            out.push(at);
+        }
+    }
+    Some(out)
+}
+
+fn has_receiver(sig: &syn::Signature) -> bool {
+    matches!(sig.inputs.first(), Some(syn::FnArg::Receiver(own))
+        if !matches!(own.kind, syn::ReceiverKind::Value))
+}
+
+/// The lifetimes of the references in a type, `None` where one is left out. No answer for types
+/// whose lifetimes are not written at all.
+fn lifetimes(ty: &syn::Type, out: &mut Vec<Option<String>>) -> Option<()> {
+    match ty {
+        syn::Type::Reference(reference) => {
+            out.push(reference.lifetime.as_ref().map(|own| own.ident.to_string()));
+            lifetimes(&reference.elem, out)
+        }
+        syn::Type::Tuple(tuple) => tuple.elems.iter().try_for_each(|part| lifetimes(part, out)),
+        syn::Type::Array(array) => lifetimes(&array.elem, out),
+        syn::Type::Slice(slice) => lifetimes(&slice.elem, out),
+        syn::Type::Paren(inner) => lifetimes(&inner.elem, out),
+        syn::Type::Path(path) => path.path.segments.iter().try_for_each(|segment| {
+            let syn::PathArguments::AngleBracketed(angle) = &segment.arguments else {
+                return Some(());
+            };
+            angle.args.iter().try_for_each(|argument| match argument {
+                syn::GenericArgument::Type(ty) => lifetimes(ty, out),
+                _ => Some(()),
+            })
+        }),
+        _ => None,
     }
 }
 

@@ -110,6 +110,51 @@ pub fn parse_fault(error: &syn::Error) -> Box<Diagnostic> {
     Diagnostic::parse(span_of(error.span()), error.to_string())
 }
 
+/// The same of a whole cell's text. Where a `;` is missing the fault stands behind what comes before
+/// it, as rustc has it, and not at what comes next.
+pub fn cell_fault(error: &syn::Error, text: &str) -> Box<Diagnostic> {
+    let mut fault = parse_fault(error);
+    let is_semicolon = fault.message.contains("expected `;`");
+    let at_end = fault.message.starts_with("unexpected end of input");
+    let Ok(tokens) = text.parse() else { return fault };
+    if !is_semicolon && !at_end {
+        return fault;
+    }
+    let here = (fault.span.line, fault.span.column);
+    let (mut before, mut last) = (None, None);
+    each_token(tokens, &mut |span: Span| {
+        if (span.end_line, span.end_column) <= here {
+            before = Some(span);
+        }
+        last = Some(span);
+    });
+    // The end of the text has no place of its own.
+    let before = if at_end { last } else { before.or(last) };
+    if let Some(before) = before {
+        let (line, column) = (before.end_line, before.end_column);
+        fault.span = Span { line, column, end_line: line, end_column: column + 1 };
+    }
+    if is_semicolon {
+        fault.message = "expected `;`".into();
+        fault.help.push("add `;` here".into());
+    }
+    fault
+}
+
+/// Every token in order, groups by their ends.
+fn each_token(tokens: proc_macro2::TokenStream, see: &mut dyn FnMut(Span)) {
+    for token in tokens {
+        match token {
+            proc_macro2::TokenTree::Group(group) => {
+                see(span_of(group.span_open()));
+                each_token(group.stream(), see);
+                see(span_of(group.span_close()));
+            }
+            other => see(span_of(other.span())),
+        }
+    }
+}
+
 impl Checker<'_> {
     pub(super) fn macro_call(
         &mut self,

@@ -29,7 +29,7 @@ use crate::value::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use macros::parse_fault;
+pub use macros::{cell_fault, parse_fault};
 
 pub type Checked<T> = Result<T, Box<Diagnostic>>;
 

@@ -96,9 +96,13 @@ impl Flow<'_> {
                 }
             });
             let by_content = gives_content(inst);
-            let lender = self.lender(inst);
-            for from in sources.iter().filter(|from| lender.is_none_or(|own| own == **from)) {
+            let lenders = self.lenders(inst);
+            let lends = |from: &usize| lenders.as_ref().is_none_or(|own| own.contains(from));
+            for from in sources.iter().filter(|from| lends(from)) {
                 for to in &dests {
+                    if self.only_computes(inst, *from) && !keeps_closures(&self.facts[*to].ty) {
+                        continue;
+                    }
                     if by_content && matches!(self.facts[*from].ty, Ty::Ref(..)) {
                         // What comes out was inside: it does not borrow the container.
                         for inner in reach(&referents, *from) {
@@ -125,6 +129,10 @@ impl Flow<'_> {
                     continue;
                 }
                 for from in sources.iter().filter(|from| *from != to) {
+                    // `iter.find(|x| …)`: an iterator keeps no closure that it is only shown.
+                    if inner.is_named("Iter") && self.only_computes(inst, *from) {
+                        continue;
+                    }
                     for owner in reach(&owners, *to) {
                         edge(*from, owner);
                     }
@@ -134,15 +142,23 @@ impl Flow<'_> {
         graph
     }
 
-    /// The one argument that a call's result may borrow from, where the signature says so.
-    fn lender(&self, inst: &Inst) -> Option<usize> {
+    /// A closure that gives no references: what it captured cannot get into what a library function
+    /// finds with it.
+    fn only_computes(&self, inst: &Inst, var: usize) -> bool {
+        matches!(inst, Inst::CallLibrary { .. })
+            && matches!(self.facts[var].ty.peeled(), Ty::Closure(closure)
+                if !closure.sig.ret.holds_references())
+    }
+
+    /// The arguments that a call's result may borrow from, where the signature says which.
+    fn lenders(&self, inst: &Inst) -> Option<Vec<usize>> {
         let Inst::Call { function, args, .. } = inst else { return None };
-        match args.first() {
-            Some(Operand::Copy(place) | Operand::Move(place)) if function.lends_first => {
-                Some(self.var(place.slot))
-            }
+        let lends = function.lends.as_ref()?;
+        let of = |at: &usize| match args.get(*at) {
+            Some(Operand::Copy(place) | Operand::Move(place)) => Some(self.var(place.slot)),
             _ => None,
-        }
+        };
+        Some(lends.iter().filter_map(of).collect())
     }
 
     /// A method's result that borrows must borrow from its receiver, unless lifetimes say more.
@@ -150,7 +166,13 @@ impl Flow<'_> {
         if !self.draft.lends_first {
             return Ok(());
         }
-        let graph = self.holder_graph();
+        // What went through a closure or an iterator may have stayed there.
+        let mut graph = self.holder_graph();
+        for (var, next) in graph.iter_mut().enumerate() {
+            if keeps_closures(&self.facts[var].ty) {
+                next.clear();
+            }
+        }
         for (at, inst) in self.draft.insts.iter().enumerate() {
             let Inst::Return(Operand::Move(place) | Operand::Copy(place)) = inst else { continue };
             let returned = self.var(place.slot);
@@ -379,6 +401,19 @@ impl Flow<'_> {
                 self.invalid.insert(var, invalid.clone());
             }
         }
+    }
+}
+
+/// Values of the type may hold closures, and with them what those captured.
+fn keeps_closures(ty: &Ty) -> bool {
+    match ty.peeled() {
+        Ty::Closure(_) | Ty::DynFn(_) => true,
+        Ty::Named(name, parts) => {
+            *name == "Iter" || name.starts_with("impl ") || parts.iter().any(keeps_closures)
+        }
+        Ty::Tuple(parts) => parts.iter().any(keeps_closures),
+        Ty::Array(element, _) | Ty::Slice(element) => keeps_closures(element),
+        _ => false,
     }
 }
 

@@ -38,12 +38,30 @@ fn owners_are_the_paths_of_leaves() {
     ok(&mut session, "let first = layers[0].w.clone() * 2.0;\nfor l in &layers { first.len(); }");
     ok(
         &mut session,
-        "let l = layers.into_iter().next().unwrap();\nl.w = l.b.clone();"
+        "let l = layers.into_iter().next().expect(\"one\");\nl.w = l.b.clone();"
             .replace("let l", "let mut l")
             .as_str(),
     );
     let all = owners(&mut session);
     assert!(all.contains(&"first".to_string()) && all.contains(&"l.b".to_string()), "{all:?}");
+}
+
+#[test]
+fn closures_tell_the_same_paths() {
+    let mut session = session(&[]);
+    ok(&mut session, MODEL);
+    ok(&mut session, "let mut net = Net::make(3);\nlet mut t = (ones([1]), zeros([2]));");
+    ok(
+        &mut session,
+        "fn put(place: &mut Array, n: i32) { *place = zeros([n]); }\n\
+         let mut f = || { net.head.0 = zeros([4]); net.head.1 = Some(ones([2])); };\n\
+         let mut g = || { put(&mut t.0, 3); t.1 = ones([4]); };\n\
+         net.layers.push(Layer { w: ones([1]), b: ones([1]) });\nf();\ng();",
+    );
+    let wanted = ["net.head.0", "net.head.1", "net.layers[0].b", "net.layers[0].w", "t.0", "t.1"];
+    let all = owners(&mut session);
+    let known: Vec<&String> = all.iter().filter(|name| wanted.contains(&name.as_str())).collect();
+    assert!(known.len() >= 5, "{all:?}");
 }
 
 #[test]
