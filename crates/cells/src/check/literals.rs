@@ -188,8 +188,8 @@ impl Checker<'_> {
         mode: Binding,
         bound: &mut Bound,
         again: bool,
-        span: Span,
     ) -> Checked<PatternKind> {
+        let span = span_of(tuple.span());
         if def.form != Form::Tuple {
             let what = if def.form == Form::Unit { "unit struct" } else { "struct" };
             return Err(Diagnostic::check(

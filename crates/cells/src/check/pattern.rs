@@ -73,9 +73,7 @@ impl Checker<'_> {
             syn::Pat::TupleStruct(tuple) => {
                 let own = tuple.path.get_ident().map(ToString::to_string);
                 match own.and_then(|name| self.struct_named(&name)) {
-                    Some(def) => {
-                        self.constructor_pattern(&def, tuple, ty, mode, bound, again, span)?
-                    }
+                    Some(def) => self.constructor_pattern(&def, tuple, ty, mode, bound, again)?,
                     None => self.some_pattern(tuple, ty, mode, bound, again, span)?,
                 }
             }
