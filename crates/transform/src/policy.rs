@@ -86,7 +86,9 @@ impl Policy {
     pub(crate) fn saveable(&self, func: &Func) -> Vec<bool> {
         let mut kept = vec![false; func.types.len()];
         let named = |eqn: &Eqn| eqn.params.text("name").map(str::to_string);
-        for eqn in &func.eqns {
+        // A function that is applied is gone into: there is no one equation whose results are kept.
+        let leaves = func.eqns.iter().filter(|eqn| eqn.params.func("func").is_none());
+        for eqn in leaves {
             let name = (eqn.op.name() == vramlab_ops::CHECKPOINT_NAME.name).then(|| named(eqn));
             let keep = match (self, name.flatten()) {
                 (Policy::Nothing, _) => false,

@@ -5,6 +5,7 @@ mod compare;
 mod explanations;
 mod export;
 mod owners;
+mod gradients;
 mod pictures;
 mod random;
 mod sharing;

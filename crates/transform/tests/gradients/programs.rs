@@ -126,6 +126,19 @@ fn a_checkpoint_inside_a_checkpoint_is_computed_again_twice() {
 }
 
 #[test]
+fn a_policy_that_saves_everything_goes_into_the_functions_inside() {
+    let inner = CHAIN.replace("\n", "\n    ");
+    for policy in ["everything_saveable", "dots_saveable", "save_anything_except_these_names(h)"] {
+        agrees(&format!(
+            "func g(%0: f64[3,4], %1: f64[4,2]) -> (f64[3,2]) {{\n  %2 = checkpoint[policy=\"{policy}\", \
+             func={{\n  func m(%0: f64[3,4], %1: f64[4,2]) -> (f64[3,2]) {{\n    %2 = cos %0 : f64[3,4]\n    \
+             %3 = checkpoint[policy=\"nothing_saveable\", func={{\n    {inner}\n    }}] %2 %1 : f64[3,2]\n    \
+             %4 = exp %3 : f64[3,2]\n    return %4\n  }}\n  }}] %0 %1 : f64[3,2]\n  return %2\n}}"
+        ));
+    }
+}
+
+#[test]
 fn a_rule_of_its_own_is_what_the_gradient_says() {
     let joint = |scale: &str| {
         let text = format!(

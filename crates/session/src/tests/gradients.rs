@@ -1,0 +1,69 @@
+//! Gradients in cells: what the tables, `%explain` and the faults say of them.
+
+use super::{fails, ok, session};
+
+#[test]
+fn explain_shows_forward_residuals_backward_and_the_peak() {
+    let mut session = session(&[]);
+    ok(&mut session, "let x = ones([256, 64]);\nlet w = full([64, 64], 0.1);");
+    let layers =
+        "let h = x.dot(w).tanh();\n    let h = h.dot(w).tanh();\n    h.dot(w).tanh().sum()";
+    ok(&mut session, &format!("let g = jit(grad(|[w, x]| {{\n    {layers}\n}}));\ng([&w, &x]);"));
+    let told = ok(&mut session, "%explain g gradient");
+    for words in ["forward: ", "backward: ", "residuals, ", "tanh f32[256,64] 64.0 KiB", "peak: "] {
+        assert!(told.contains(words), "{words}\n{told}");
+    }
+    assert!(!told.contains("recompute: "), "{told}");
+    ok(
+        &mut session,
+        &format!("let c = jit(grad(checkpoint(|[w, x]| {{\n    {layers}\n}})));\nc([&w, &x]);"),
+    );
+    assert!(ok(&mut session, "%explain c gradient").contains("recompute: "));
+}
+
+#[test]
+fn grad_residuals_are_owners_and_lines_of_a_list() {
+    let mut session = session(&[]);
+    ok(&mut session, "let x = ones([64, 64]);");
+    let told = ok(
+        &mut session,
+        "print!(\"{}\", residuals(|[x]| {\n    let h = x.dot(x);\n    h.tanh().sin().sum()\n}, [&x]));",
+    );
+    assert!(told.contains("kept for the backward pass: 32.0 KiB in 2 values"), "{told}");
+    assert!(
+        told.contains("argument 0") && told.contains("for the gradient of dot, line 2"),
+        "{told}"
+    );
+    assert!(
+        told.contains("tanh, line 3") && told.contains("for the gradient of sin, line 3"),
+        "{told}"
+    );
+}
+
+#[test]
+fn oom_owners_of_an_eager_gradient_are_its_residuals() {
+    let mut session = session(&[]);
+    ok(&mut session, "let x = ones([4096, 4096]);");
+    let body =
+        "x.exp().tanh().sin().cos().exp().tanh().sin().cos().exp().tanh().sin().cos().exp().sum()";
+    let text = fails(&mut session, &format!("let g = grad(|[x]| {body});\ng([&x])"), "OOM");
+    assert!(text.contains("residual"), "{text}");
+    let live = session.interpreter.variables().len();
+    assert_eq!(ok(&mut session, "live_arrays().len()").trim(), "1", "{live}");
+}
+
+#[test]
+fn faults_of_gradients_name_the_place_and_the_remedy() {
+    let mut session = session(&[]);
+    ok(&mut session, "let x = ones([3]);");
+    let text = fails(&mut session, "let g = grad(|[x]| {\n    x * 2.0\n});\ng([&x])", "shape");
+    assert!(text.contains("gives f32[3], and a gradient is of a scalar"), "{text}");
+    assert!(text.contains("sum() or mean()"), "{text}");
+    let text = fails(&mut session, "grad(|[x]| x.sum())([&full_as(I32, [2], 1.0)])", "dtype");
+    assert!(text.contains("argument 0 is i32[2], and integers have no gradient"), "{text}");
+    let cell = "let f = checkpoint_with(save_only_these_names([\"h\"]), |[x]| x.tanh().sum());\ngrad(f)([&x])";
+    let text = fails(&mut session, cell, "argument");
+    assert!(text.contains("no checkpoint_name in the function gives \"h\""), "{text}");
+    let cell = "let mut total = zeros([3]);\nlet g = grad(move |[x]| {\n    total = &total + x;\n    total.sum()\n});";
+    fails(&mut session, cell, "E0594");
+}
