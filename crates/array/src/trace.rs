@@ -197,6 +197,7 @@ pub(crate) fn inline(func: &Func, arguments: &[Array]) -> Result<Vec<Array>, Fau
             let place = eqn.span.or_else(span);
             let outputs =
                 trace.builder.push(eqn.op, eqn.params.clone(), &inputs, place).map_err(placed)?;
+            trace.builder.mark(trace.builder.eqns().len() - 1, eqn.stage);
             for (output, value) in eqn.outputs.iter().zip(outputs) {
                 values[output.index()] = Some(value);
             }

@@ -29,7 +29,7 @@ fn grad_residuals_are_owners_and_lines_of_a_list() {
         &mut session,
         "print!(\"{}\", residuals(|[x]| {\n    let h = x.dot(x);\n    h.tanh().sin().sum()\n}, [&x]));",
     );
-    assert!(told.contains("kept for the backward pass: 32.0 KiB in 2 values"), "{told}");
+    assert!(told.contains("kept for the backward pass: 16.0 KiB in 1 value"), "{told}");
     assert!(
         told.contains("argument 0") && told.contains("for the gradient of dot, line 2"),
         "{told}"
