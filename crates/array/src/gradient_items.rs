@@ -12,10 +12,13 @@ use std::sync::Arc;
 use vramlab_ir::{Fault, FaultKind};
 use vramlab_transform::Policy;
 
+/// What a transformed function does with its arrays.
+type Run = Box<dyn Fn(&[Array]) -> Result<Dyn, Fault> + Send + Sync>;
+
 /// A transformed function of the instant tier: it takes one list of arrays.
 struct Transformed {
     name: &'static str,
-    run: Box<dyn Fn(&[Array]) -> Result<Dyn, Fault> + Send + Sync>,
+    run: Run,
 }
 
 impl fmt::Debug for Transformed {
