@@ -15,7 +15,7 @@ pub enum NoCopy {
     /// It is in the middle of something: an iterator.
     Iterator,
     /// An array could not be made.
-    Fault(Fault),
+    Fault(Box<Fault>),
 }
 
 /// Makes the array that stands for one of the session's.
@@ -51,6 +51,10 @@ impl Interpreter {
     }
 }
 
+fn not_made(fault: Fault) -> NoCopy {
+    NoCopy::Fault(Box::new(fault))
+}
+
 /// The value with its arrays replaced. Places that it refers to are wanted too.
 fn replaced(
     value: &Value,
@@ -61,8 +65,8 @@ fn replaced(
         values.iter().map(|value| replaced(value, replace, wanted)).collect::<Result<Vec<_>, _>>()
     };
     Ok(match value {
-        Value::Array(array) => Value::Array(replace(array).map_err(NoCopy::Fault)?),
-        Value::Borrowed(array) => Value::Borrowed(replace(array).map_err(NoCopy::Fault)?),
+        Value::Array(array) => Value::Array(replace(array).map_err(not_made)?),
+        Value::Borrowed(array) => Value::Borrowed(replace(array).map_err(not_made)?),
         Value::List(values) => Value::List(all(values, replace, wanted)?),
         Value::Tuple(values) => Value::Tuple(all(values, replace, wanted)?),
         Value::Struct(names, fields) => {

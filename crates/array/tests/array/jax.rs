@@ -25,7 +25,7 @@ const COMPOSITES: &[(&str, One)] = &[
 ];
 
 fn attention([q, k, v]: [&Array; 3]) -> Array {
-    (q.dot(&k.t()) / 2.0).softmax(-1).dot(v)
+    (q.dot(k.t()) / 2.0).softmax(-1).dot(v)
 }
 
 fn numbers(text: &str) -> Vec<f64> {

@@ -69,10 +69,9 @@ impl Builder<'_> {
             && self.ty_of(inner).holds_arrays()
             && is_plain_place(inner)
             && let Ok(place) = self.place(inner)
+            && let Some(name) = self.base_name(place.slot)
         {
-            if let Some(name) = self.base_name(place.slot) {
-                self.emit(Inst::Bound { place, name, last: row.name() == "push" });
-            }
+            self.emit(Inst::Bound { place, name, last: row.name() == "push" });
         }
     }
 

@@ -179,17 +179,13 @@ impl Checker<'_> {
         Ok(self.whole_pattern(&def, parts, span))
     }
 
-    /// `Pair(a, ..)` as a pattern.
-    pub(super) fn constructor_pattern(
+    /// Whether `Pair(a, ..)` may be a pattern of values of type `ty`.
+    pub(super) fn constructs(
         &mut self,
         def: &Arc<StructDef>,
         tuple: &syn::PatTupleStruct,
         ty: &Ty,
-        mode: Binding,
-        bound: &mut Bound,
-        again: bool,
-    ) -> Checked<PatternKind> {
-        let span = span_of(tuple.span());
+    ) -> Checked<()> {
         if def.form != Form::Tuple {
             let what = if def.form == Form::Unit { "unit struct" } else { "struct" };
             return Err(Diagnostic::check(
@@ -199,7 +195,20 @@ impl Checker<'_> {
             )
             .label("not a tuple struct"));
         }
-        self.equate(ty, &Ty::Struct(def.clone()), span)?;
+        self.equate(ty, &Ty::Struct(def.clone()), span_of(tuple.span()))?;
+        Ok(())
+    }
+
+    /// `Pair(a, ..)` as a pattern.
+    pub(super) fn constructor_pattern(
+        &mut self,
+        def: &Arc<StructDef>,
+        tuple: &syn::PatTupleStruct,
+        mode: Binding,
+        bound: &mut Bound,
+        again: bool,
+    ) -> Checked<PatternKind> {
+        let span = span_of(tuple.span());
         let elements: Vec<&syn::Pat> = tuple.elems.iter().collect();
         let rest = elements.iter().position(|element| matches!(element, syn::Pat::Rest(_)));
         let given = elements.len() - usize::from(rest.is_some());

@@ -73,7 +73,10 @@ impl Checker<'_> {
             syn::Pat::TupleStruct(tuple) => {
                 let own = tuple.path.get_ident().map(ToString::to_string);
                 match own.and_then(|name| self.struct_named(&name)) {
-                    Some(def) => self.constructor_pattern(&def, tuple, ty, mode, bound, again)?,
+                    Some(def) => {
+                        self.constructs(&def, tuple, ty)?;
+                        self.constructor_pattern(&def, tuple, mode, bound, again)?
+                    }
                     None => self.some_pattern(tuple, ty, mode, bound, again, span)?,
                 }
             }

@@ -40,11 +40,16 @@ fn the_map_tells_used_slack_and_free_apart() {
     let row = content.text.lines().find(|line| line.trim_start().starts_with("1 ")).expect("a row");
     assert!(row.contains("64  40.0   24.0") || row.contains("40.0   24.0"), "{}", content.text);
     assert!(row.contains('█') && row.contains('▒') && !row.contains('·'), "{row}");
-    let second = content.text.lines().find(|line| line.trim_start().starts_with("2 ")).unwrap();
+    let second = content
+        .text
+        .lines()
+        .find(|line| line.trim_start().starts_with("2 "))
+        .expect("a second row");
     assert!(second.contains('█') && second.contains('·'), "{second}");
     let elements = picture(&content);
     let titles = titles(&elements);
-    let buffer = session.context.buffers().into_iter().find(|b| b.owner == "weights").unwrap();
+    let buffer =
+        session.context.buffers().into_iter().find(|b| b.owner == "weights").expect("held");
     let told = titles.iter().find(|title| title.starts_with("weights\n")).expect("weights");
     for part in [
         "64 MiB (67108864 bytes)",
@@ -63,7 +68,7 @@ fn a_map_of_many_arrays_is_small_and_its_text_short() {
     let content = shown(&mut session, "%mem map");
     assert!(content.text.lines().count() < 60, "{}", content.text);
     assert!(content.text.contains("largest of 3001 chunks"), "{}", content.text);
-    assert!(content.svg.as_ref().unwrap().len() < 600_000);
+    assert!(content.svg.as_ref().expect("a picture").len() < 600_000);
     let elements = picture(&content);
     assert!(titles(&elements).iter().any(|title| title.contains(" chunks, ")));
 }
