@@ -170,7 +170,12 @@ fn strips_and_sparklines_have_the_width_of_the_face() {
         for cell in ["%mem map", "%mem timeline", "%mem fragmentation"] {
             let text = shown(&mut session, cell).text;
             let drawn = |line: &&str| line.contains(['█', '·']);
-            let widest = text.lines().filter(drawn).map(|line| line.chars().count()).max().unwrap();
+            let widest = text
+                .lines()
+                .filter(drawn)
+                .map(|line| line.chars().count())
+                .max()
+                .expect("drawn lines");
             // The figures beside have their own width; below 90 columns the least strip may stick out.
             assert!(widest <= columns.max(90), "{columns}: {widest}\n{text}");
         }
