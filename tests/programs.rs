@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 use vramlab_ir::{
-    DType, Func, FuncBuilder, Literal, Param, Params, Shape, Tensor, Type, Value, evaluate, parse,
-    verify,
+    DType, Func, FuncBuilder, Literal, Param, Params, Primitive, Shape, Tensor, Type, Value,
+    evaluate, parse, verify,
 };
 use vramlab_ops::{Entry, Format, Operands, entries, lookup};
 
@@ -104,10 +104,47 @@ impl Writer {
         self.whole.push((value, tensor));
     }
 
+    /// Filters of an argument's rank and channels: what chance would not find.
+    fn convolution(&mut self) {
+        let space = 1 + self.below(2);
+        let mut dims = |from: &[usize], count: usize| -> Vec<usize> {
+            (0..count).map(|_| self.pick(from)).collect()
+        };
+        let (x, w) = (dims(&[1, 2, 4, 5], space), dims(&[1, 2, 3], space));
+        let sides = dims(&[1, 2, 3], 3);
+        let mut ints = |from: &[i64]| Param::Ints((0..space).map(|_| self.pick(from)).collect());
+        let params = Params::new()
+            .with("stride", ints(&[1, 1, 2]))
+            .with("low", ints(&[0, 1, 2, -1]))
+            .with("high", ints(&[0, 1, 2, -1]))
+            .with("x_dilation", ints(&[1, 1, 2]))
+            .with("w_dilation", ints(&[1, 1, 2]));
+        let x = Type::new(DType::F32, [&sides[..1], x.as_slice(), &sides[1..2]].concat());
+        let w = Type::new(DType::F32, [w.as_slice(), &sides[1..]].concat());
+        if vramlab_ops::CONV.infer(&[x.clone(), w.clone()], &params).is_err() {
+            return;
+        }
+        let first = self.whole.len();
+        for ty in [x, w] {
+            let value = self.builder.param(ty.clone());
+            let tensor = self.tensor(ty);
+            self.arguments.push(tensor.clone());
+            self.whole.push((value, tensor));
+        }
+        self.apply(&vramlab_ops::CONV, params, &[first, first + 1]);
+    }
+
     /// Tries one random equation; most do not fit and leave no trace.
     fn equation(&mut self) {
         let table: Vec<&'static Entry> = entries().filter(|entry| sampled(entry)).collect();
         let entry = self.pick(&table);
+        if entry.name == vramlab_ops::CONV.name {
+            // It brings arguments of its own, and these come before every equation.
+            if self.equations == 0 {
+                self.convolution();
+            }
+            return;
+        }
         let count = match entry.operands {
             Operands::Exactly(n) => n,
             Operands::AtLeast(n) => n + self.below(3),
@@ -120,7 +157,11 @@ impl Writer {
         let params = entry.params.iter().fold(Params::new(), |params, spec| {
             params.with(spec.name, self.param(spec.format, &inputs))
         });
-        let Some(result) = self.attempt(entry, &params, &chosen) else { return };
+        self.apply(entry, params, &chosen);
+    }
+
+    fn apply(&mut self, entry: &'static Entry, params: Params, chosen: &[usize]) {
+        let Some(result) = self.attempt(entry, &params, chosen) else { return };
         let values: Vec<Value> = chosen.iter().map(|&i| self.whole[i].0).collect();
         let outputs = self.builder.push(entry, params, &values, None);
         let value = outputs.expect("the attempt went through the same rule")[0];

@@ -40,7 +40,7 @@ fn every_name_is_there_once_with_words_and_an_example() {
         assert!(item.signature.starts_with(&head), "{}", item.signature);
         assert_eq!(
             matches!(item.place, Place::Method(_)),
-            item.signature.contains("(&self"),
+            ["(&self", "(self"].iter().any(|own| item.signature.contains(own)),
             "{}",
             item.signature
         );
