@@ -85,7 +85,9 @@ def ran(lab, path):
 
 
 def errors(page):
-    return page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.error']").count()
+    # JupyterLab shows an error's traceback by the renderer of standard error.
+    outputs = page.locator(".jp-OutputArea-output[data-mime-type='application/vnd.jupyter.stderr']")
+    return outputs.filter(has_text="error").count()
 
 
 def test_the_first_notebook_shows_the_table_in_a_browser(lab):
