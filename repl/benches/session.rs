@@ -115,7 +115,7 @@ fn trivial_cell() {
 }
 
 /// (name as in benches/jax_peer.py, cells that make the arguments, the timed cell)
-const EXPRESSIONS: [(&str, &str, &str); 3] = [
+const EXPRESSIONS: [(&str, &str, &str); 4] = [
     (
         "tanh(a*b+c)*2, 16M",
         "let a = randn([16777216]); let b = randn([16777216]); let c = randn([16777216]);
@@ -136,6 +136,22 @@ const EXPRESSIONS: [(&str, &str, &str); 3] = [
         "softmax, 4096x4096",
         "let a = randn([4096, 4096]); let f = jit(|[x]| x.softmax(-1));",
         "f([&a]);",
+    ),
+    (
+        "step of an MLP 784-1024-1024-10, batch 1024",
+        "let x = randn([1024, 784]); let y = one_hot(arange_as(I32, 1024) % 10, 10);
+         let mut a = randn([784, 1024]) * 0.03; let mut b = randn([1024, 1024]) * 0.03;
+         let mut c = randn([1024, 10]) * 0.03;
+         fn loss([a, b, c, x, y]: [&Array; 5]) -> Array {
+             let h = x.dot(a).relu().dot(b).relu();
+             -(h.dot(c).log_softmax(-1) * y).sum() / 1024.0
+         }
+         let slopes = value_and_grad_wrt([0, 1, 2], loss);
+         let step = jit(move |[a, b, c, x, y]| {
+             let (l, [da, db, dc]) = slopes([a, b, c, x, y]);
+             (l, a - da * 0.1, b - db * 0.1, c - dc * 0.1)
+         });",
+        "let (l, a2, b2, c2) = step.call((a, b, c, &x, &y)); a = a2; b = b2; c = c2;",
     ),
 ];
 
