@@ -35,6 +35,8 @@ pub(super) struct Dot {
     dtype: DType,
     method: Method,
     panels: Panels,
+    /// The right operand lies column by column and is turned round in parts.
+    turned: bool,
     epilogue: Option<Epilogue>,
     isa: Isa,
 }
@@ -101,6 +103,7 @@ impl Dot {
             dtype: image.dtype,
             method: method(kernel, image, isa)?,
             panels: panels(image),
+            turned: is_turned(image),
             epilogue: epilogue.transpose()?,
             isa,
         })
@@ -125,6 +128,10 @@ impl Dot {
         match &self.method {
             Method::Rows(rows) => rows.scratch_bytes(),
             Method::Columns(columns) => columns.scratch_bytes(),
+            Method::Float if self.turned => {
+                packed(self.dtype.size())
+                    + TURNED_DEPTH.min(k) * self.panels.columns.min(n) * self.dtype.size()
+            }
             Method::Float => packed(self.dtype.size()),
             Method::Half => packed(4) + (m * k + k * n + m * n) * 4,
             Method::Axpy(_) if self.b.column != 1 => k * n * self.dtype.size(),
@@ -176,9 +183,20 @@ fn panels(image: &Image) -> Panels {
     };
     match () {
         _ if flops < 2e7 => Panels { rows: m, columns: n },
-        _ if n > 2 * m => Panels { rows: m, columns: part(n) },
+        // Each panel turns its own columns round, once.
+        _ if n > 2 * m || is_turned(image) => Panels { rows: m, columns: part(n) },
         _ => Panels { rows: part(m), columns: n },
     }
+}
+
+/// Depth of what is turned round at a time: with a panel's columns it stays in the second-level cache.
+const TURNED_DEPTH: usize = 256;
+
+/// Whether the right operand lies column by column, as a transposed weight does. `gemm` packs that
+/// element by element from far apart, which takes longer than turning it round here.
+fn is_turned(image: &Image) -> bool {
+    let [.., along, across] = image.b.strides[..] else { return false };
+    along == 1 && across.abs() > 1 && image.n > 1 && image.m.min(image.k) >= 32
 }
 
 fn method(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchError> {
@@ -310,8 +328,45 @@ impl Run<'_> {
                 b: matrices.b.wrapping_offset(column * b_strides.1 * size),
                 c: matrices.c.wrapping_offset((row * *n as isize + column) * size),
             };
-            self.multiply(self.dot.dtype, part, (a_strides, b_strides), panel);
+            match self.dot.turned {
+                true => self.turned(ready, part, (a_strides, b_strides), panel),
+                false => self.multiply(self.dot.dtype, part, (a_strides, b_strides), panel),
+            }
         });
+    }
+
+    /// A panel from parts of the right operand that are turned round first.
+    fn turned(
+        &self,
+        ready: &Ready,
+        part: Matrices,
+        (a, b): ((isize, isize), (isize, isize)),
+        panel: Panel,
+    ) {
+        let (depth, size) = (self.dot.k, self.dot.dtype.size());
+        let columns = panel.columns;
+        let mut rows = vec![0u64; (TURNED_DEPTH.min(depth) * columns * size).div_ceil(8)];
+        let origin: *mut u8 = rows.as_mut_ptr().cast();
+        for first in (0..depth).step_by(TURNED_DEPTH) {
+            let here = TURNED_DEPTH.min(depth - first);
+            let at = |from: *mut u8, stride: isize| {
+                from.wrapping_offset(first as isize * stride * size as isize)
+            };
+            let tile = Tile { rows: here, columns, first_column: 0 };
+            let left = Matrix { origin: at(part.a, a.1), rows: a.0, columns: a.1 };
+            let right = Matrix { origin, rows: columns as isize, columns: 1 };
+            let to = Matrix { origin: part.c, rows: self.dot.n as isize, columns: 1 };
+            // SAFETY: the matrices were found to lie in their buffers, `rows` holds the tile, and `c`
+            // overlaps none of them.
+            unsafe {
+                super::copy::copy_in(origin, at(part.b, b.0), tile, b, size);
+                let shape = [panel.rows, columns, here];
+                multiply(self.dot.dtype, shape, to, [left, right], first > 0);
+            }
+            if ready.cancel.load(std::sync::atomic::Ordering::Relaxed) {
+                return;
+            }
+        }
     }
 
     fn multiply(
