@@ -11,7 +11,7 @@ use crate::graph::{Graph, Kind, Node, NodeId};
 use crate::{Lowered, Options, prepare, text};
 use std::collections::{BTreeSet, HashMap};
 use vramlab_ir::kernel::Place;
-use vramlab_ir::{Fault, FaultKind};
+use vramlab_ir::{Fault, FaultKind, Stage};
 
 /// How often the choice is widened before the least peak that was found is all there is.
 const ROUNDS: usize = 48;
@@ -96,7 +96,7 @@ fn too_small(name: &str, lowered: &Lowered, limit: u64, outside: u64) -> Fault {
         text::size(outside - results),
         text::size(results),
     );
-    Fault::new(FaultKind::OutOfMemory, name, message).help(format!(
+    Fault::new(FaultKind::Argument, name, message).help(format!(
         "the limit counts arguments and results: at least {} and room for temporaries; arguments that are \
          moved in can become results",
         text::size(outside)
@@ -140,7 +140,7 @@ fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain:
             "values inside of scan and while are not dropped by the limit: checkpoint the body"
         }
     };
-    Fault::new(FaultKind::OutOfMemory, name, message).help(help)
+    Fault::new(FaultKind::Argument, name, message).help(help)
 }
 
 /// The program as it was first compiled, as far as the choice needs it.
@@ -308,6 +308,7 @@ impl<'a> Rewriter<'a> {
     }
 
     fn push(&mut self, node: &Node, inputs: Vec<NodeId>) -> NodeId {
+        self.out.stage = node.stage;
         self.out.push(node.kind.clone(), inputs, node.ty.clone(), node.op)
     }
 
@@ -334,7 +335,7 @@ impl<'a> Rewriter<'a> {
         }
         let node = self.view.graph.node(id);
         let inputs = node.inputs.iter().map(|&input| self.operand(input)).collect();
-        let new = self.push(node, inputs);
+        let new = self.push(&Node { stage: Stage::Recompute, ..node.clone() }, inputs);
         self.again.insert(id, new);
         new
     }

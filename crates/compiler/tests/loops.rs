@@ -310,3 +310,25 @@ fn running_sums_and_scatters_work_in_place() {
          return %5 %6 }",
     );
 }
+
+#[test]
+fn a_loop_whose_condition_nothing_changes_is_not_left_out() {
+    let text = "func f(%0: f32[]) -> (f32[]) {
+  %1 = while[cond={
+    func c(%0: f32[]) -> (bool[]) {
+      %1 = full[value=10.0:f32, shape=[]] : f32[]
+      %2 = lt %0 %1 : bool[]
+      return %2
+    }
+  }, body={
+    func b(%0: f32[]) -> (f32[]) {
+      %1 = full[value=1.0:f32, shape=[]] : f32[]
+      %2 = mul %0 %1 : f32[]
+      return %2
+    }
+  }, cond_consts=0, body_consts=0] %0 : f32[]
+  return %1
+}";
+    // It runs for ever or not at all: its first value may not stand for its last.
+    the_loop(&compiled(text, &[false]));
+}

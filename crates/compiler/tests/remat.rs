@@ -6,7 +6,7 @@ use std::sync::Arc;
 use support::random::Random;
 use support::{Order, check_plan, close, execute, tolerance};
 use vramlab_compiler::{Options, compile};
-use vramlab_ir::{Fault, Func, Program, evaluate, parse};
+use vramlab_ir::{Fault, FaultKind, Func, Program, evaluate, parse};
 
 /// `layers` times h = tanh(h · w), then back: g = (g · wᵀ) (1 - h²), and hᵀ · g for each layer.
 fn gradient(layers: usize, rows: usize, width: usize) -> Arc<Func> {
@@ -111,6 +111,7 @@ fn a_limit_out_of_reach_names_the_least_peak_and_what_is_held_there() {
     let free = under(&func, None).unwrap();
     let outside = free.peak_bytes - free.temp_bytes;
     let fault = under(&func, Some(outside + 1024)).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Argument, "no allocation failed, so no report belongs to it");
     assert!(fault.message.contains("is the least peak"), "{fault}");
     assert!(fault.message.contains("f32[512,16]"), "{fault}");
 }

@@ -55,7 +55,7 @@ fn prune_loop(
     if let TripsRegion::While { condition, .. } = &mut looped.trips {
         simplified(condition);
     }
-    let constants = unchanging(looped);
+    let constants = if ends(looped) { unchanging(looped) } else { Vec::new() };
     let (carries, stacks) = needed(looped, asked);
     let (mut moved_carries, mut moved_stacks) = (Vec::new(), Vec::new());
     let mut results = Vec::new();
@@ -79,14 +79,30 @@ fn prune_loop(
     (renumber_inputs(looped, inputs), constants)
 }
 
+/// Whether the body changes something that the condition reads. A loop of which it does not runs
+/// never or for ever, so what it carries may not be had without running it.
+fn ends(looped: &LoopRegion) -> bool {
+    let TripsRegion::While { condition, roles } = &looped.trips else { return true };
+    let read = read(condition);
+    roles.iter().zip(read).any(|(role, read)| match *role {
+        Role::Carry(carry) => read && !stays(looped, carry as usize),
+        _ => false,
+    })
+}
+
+/// Whether the body hands a carry on as it came.
+fn stays(looped: &LoopRegion, carry: usize) -> bool {
+    let role = Role::Carry(carry as u32);
+    let param = looped.roles.iter().position(|&r| r == role).map(|p| looped.body.params[p]);
+    param == Some(looped.body.base(looped.body.results[carry]))
+}
+
 /// Makes each carry that the body hands on as it came a constant of the loop.
 fn unchanging(looped: &mut LoopRegion) -> Vec<Carry> {
     let mut constants = Vec::new();
     let mut changes = Vec::new();
     for (at, carry) in looped.carries.iter().enumerate() {
-        let role = Role::Carry(at as u32);
-        let param = looped.roles.iter().position(|&r| r == role).map(|p| looped.body.params[p]);
-        let same = param == Some(looped.body.base(looped.body.results[at]));
+        let same = stays(looped, at);
         changes.push(!same);
         if same {
             constants.push(*carry);
