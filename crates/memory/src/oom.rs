@@ -246,7 +246,8 @@ impl Heap {
     pub fn explain_guest(&self, asked: u64) -> GuestReport {
         let figures = self.device();
         let device = Device { capacity: figures.total, others: figures.others };
-        let trace = Trace::from_ledger(self.ledger(), Part::Kept).unwrap_or_default();
+        // Without the requests that failed: they would rule every mode out, and took nothing.
+        let trace = Trace::from_ledger(self.ledger(), Part::Now).unwrap_or_default();
         let leaves_room = |mode: &ModeSpec| {
             let outcome = replay::run(&trace, mode, device);
             let taken = outcome.pool.saturating_add(figures.others);
