@@ -169,6 +169,11 @@ impl Decoder {
         }
     }
 
+    /// The parts of a tuple or a list.
+    pub(crate) fn items(&mut self) -> Result<Vec<Dyn>, Fault> {
+        self.list("a tuple")
+    }
+
     pub(crate) fn integers(&mut self) -> Result<Vec<i64>, Fault> {
         let items = self.list("a list of integers")?;
         items.iter().map(|item| self.integer(item)).collect()

@@ -49,7 +49,10 @@ mod structure;
 pub mod surface;
 mod tape;
 mod trace;
+mod training;
+mod training_items;
 mod tree;
+mod tree_functions;
 
 pub use ambient::{engine, origin, set_engine, set_origin, with_engine};
 pub use array::Array;
@@ -107,8 +110,12 @@ pub mod prelude {
     pub use crate::reduce_surface::sum_forms::free::*;
     pub use crate::reduce_surface::var_forms::free::*;
     pub use crate::shape_arguments::{Axes, AxisIndex, Extent, Indices, IntoShape, Padding};
+    pub use crate::training::{adam, adam_init, adamw, cross_entropy, progress, sgd};
     pub use crate::tree;
     pub use crate::tree::Tree;
+    pub use crate::tree_functions::{
+        TreeFunction, TreeUpdate, grad_tree, jit_tree, jit_update, value_and_grad_tree,
+    };
     pub use vramlab_ir::{DType, MemoryAnalysis};
     pub use vramlab_transform::Policy;
 }

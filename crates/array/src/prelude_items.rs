@@ -298,6 +298,7 @@ pub(crate) fn flatten(value: Dyn, arrays: &mut Vec<Array>) -> Result<Structure, 
             arrays.push(array);
             Ok(Structure::Array)
         }
+        Dyn::Reference(tree) => flatten(*tree, arrays),
         Dyn::Unit => Ok(Structure::Tuple(Vec::new())),
         Dyn::Tuple(items) => Ok(Structure::Tuple(flatten_all(items, arrays)?)),
         Dyn::List(items) => Ok(Structure::List(flatten_all(items, arrays)?)),

@@ -30,6 +30,9 @@ pub enum Dyn {
     Array(Array),
     /// `&array`: made with [`Array::alias`], so that it is not a holder of its own.
     Borrowed(Array),
+    /// `&tree`: what a function that borrows a tree is called with. Its arrays are made with
+    /// [`Array::alias`].
+    Reference(Box<Dyn>),
     /// `[T; N]` and `Vec<T>`; the static type knows which one it is.
     List(Vec<Dyn>),
     Tuple(Vec<Dyn>),
@@ -67,6 +70,7 @@ impl Clone for Dyn {
             Dyn::DType(dtype) => Dyn::DType(*dtype),
             Dyn::Array(array) => Dyn::Array(array.clone()),
             Dyn::Borrowed(array) => Dyn::Borrowed(array.alias()),
+            Dyn::Reference(tree) => Dyn::Reference(Box::new(tree.alias())),
             Dyn::List(items) => Dyn::List(items.clone()),
             Dyn::Tuple(items) => Dyn::Tuple(items.clone()),
             Dyn::Range { start, end, inclusive } => {
@@ -110,6 +114,7 @@ impl Dyn {
             Dyn::Text(_) => "a string",
             Dyn::DType(_) => "an element type",
             Dyn::Array(_) | Dyn::Borrowed(_) => "an array",
+            Dyn::Reference(_) => "a reference",
             Dyn::List(_) => "a list",
             Dyn::Tuple(_) => "a tuple",
             Dyn::Range { .. } => "a range",
@@ -182,6 +187,8 @@ static FAMILIES: &[&[Item]] = &[
     crate::gradient_items::GRADIENTS,
     crate::gradient_items::CHECKPOINTS,
     crate::gradient_items::CHECKPOINT_POLICIES,
+    crate::training_items::TREES,
+    crate::training_items::TRAINING,
     crate::prelude_items::DEVICE,
     elementwise::one::ITEMS,
     elementwise::arithmetic::ITEMS,

@@ -192,15 +192,8 @@ fn uncovered(rows: &[Vec<Shape>], types: &[Ty]) -> Option<Vec<String>> {
                 Ty::Const(length) => length as usize,
                 _ => 0,
             };
-            let widest = rows
-                .iter()
-                .map(|row| match &row[0] {
-                    Shape::Fields(parts) => parts.len(),
-                    _ => 0,
-                })
-                .max()
-                .unwrap_or(0);
-            if widest == 0 {
+            // `[]` of an array without elements has no parts, and takes it all the same.
+            if !rows.iter().any(|row| matches!(&row[0], Shape::Fields(_))) {
                 return default_rows(&rows, rest, "_");
             }
             let parts = vec![(**element).clone(); count];

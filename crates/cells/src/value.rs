@@ -171,6 +171,7 @@ impl Value {
             Dyn::DType(dtype) => Value::DType(dtype),
             Dyn::Array(array) => Value::Array(array),
             Dyn::Borrowed(array) => Value::Borrowed(array),
+            Dyn::Reference(tree) => Value::from_dyn(*tree),
             Dyn::List(values) => Value::List(values.into_iter().map(Value::from_dyn).collect()),
             Dyn::Tuple(values) if values.is_empty() => Value::Unit,
             Dyn::Tuple(values) => Value::Tuple(values.into_iter().map(Value::from_dyn).collect()),

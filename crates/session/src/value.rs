@@ -38,6 +38,7 @@ fn text(value: &Dyn) -> String {
         Dyn::Char(value) => format!("{value:?}"),
         Dyn::Text(value) => format!("{value:?}"),
         Dyn::DType(value) => value.to_string(),
+        Dyn::Reference(tree) => text(tree),
         Dyn::Array(array) | Dyn::Borrowed(array) => array.to_string(),
         Dyn::List(values) => format!("[{}]", list(values)),
         Dyn::Tuple(values) if values.len() == 1 => format!("({},)", list(values)),

@@ -13,6 +13,7 @@ mod memory;
 mod random;
 mod reduce;
 mod surface;
+mod training;
 mod trees;
 
 use engine::Reference;

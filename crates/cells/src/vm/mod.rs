@@ -107,10 +107,13 @@ pub struct Routine {
 impl Callable for Routine {
     fn call(&self, arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
         in_current(|vm| {
-            let arguments = arguments.into_iter().map(Value::from_dyn).collect();
+            let height = vm.stack.len();
+            let arguments = arguments.into_iter().map(|argument| vm.argument(argument)).collect();
             let captures = self.captures.iter().map(Value::alias).collect();
-            let (result, _) = vm.run_code(&self.code, arguments, captures)?;
-            vm.to_dyn(result)
+            let outcome = vm.run_code(&self.code, arguments, captures);
+            let result = outcome.and_then(|(result, _)| vm.to_dyn(result));
+            vm.stack.truncate(height);
+            result
         })
     }
 
@@ -122,6 +125,16 @@ impl Callable for Routine {
 
     fn as_any(&self) -> &dyn Any {
         self
+    }
+}
+
+impl Vm<'_> {
+    /// An argument from the prelude. What is referred to lies on the stack while the call runs.
+    fn argument(&mut self, argument: Dyn) -> Value {
+        let Dyn::Reference(tree) = argument else { return Value::from_dyn(argument) };
+        let slot = self.stack.len() as u32;
+        self.stack.push(Value::from_dyn(*tree));
+        Value::Ref(Ref { slot, path: None })
     }
 }
 

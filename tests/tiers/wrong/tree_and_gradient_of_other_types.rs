@@ -1,0 +1,3 @@
+// expect: E0308
+let p = (ones([2]), ones([2]));
+let q = sgd(&p, &ones([2]), 0.1);

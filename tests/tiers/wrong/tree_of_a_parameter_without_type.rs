@@ -1,0 +1,2 @@
+// expect: E0282
+let f = jit_tree(|p, [x]| x.dot(&p.w));
