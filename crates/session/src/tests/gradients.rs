@@ -1,6 +1,6 @@
 //! Gradients in cells: what the tables, `%explain` and the faults say of them.
 
-use super::{fails, ok, session};
+use super::{fails, ok, run, session};
 
 #[test]
 fn explain_shows_forward_residuals_backward_and_the_peak() {
@@ -66,4 +66,36 @@ fn faults_of_gradients_name_the_place_and_the_remedy() {
     assert!(text.contains("no checkpoint_name in the function gives \"h\""), "{text}");
     let cell = "let mut total = zeros([3]);\nlet g = grad(move |[x]| {\n    total = &total + x;\n    total.sum()\n});";
     fails(&mut session, cell, "E0594");
+}
+
+/// A step that fails gives the tree back that was moved in; one that works has its arrays' buffers.
+#[test]
+fn a_tree_that_moves_into_a_step_is_kept_when_the_step_fails() {
+    let mut session = session(&[]);
+    ok(
+        &mut session,
+        "tree! { struct Net { ws: Vec<Array>, b: Array } }
+        let mut net = Net { ws: vec![ones([64, 64]), ones([64, 64])], b: zeros([64]) };
+        let gradient = value_and_grad_tree(|n: &Net, [x]| {
+            (x.dot(&n.ws[0]).dot(&n.ws[1]) + &n.b).square().mean()
+        });
+        let step = jit_update(move |n: &Net, [x, lr]| {
+            let (loss, d) = gradient(n, [x]);
+            (sgd(n, &d, lr), loss)
+        });
+        let mut loss = zeros(());",
+    );
+    fails(&mut session, "(net, loss) = step(net, [&ones([3, 5]), &full((), 0.1)]);", "shape");
+    assert!(ok(&mut session, "net.ws[1].sum().item()").contains("4096"));
+    let first = "let x = full([4, 64], 0.01);\n(net, loss) = step(net, [&x, &full((), 0.1)]);";
+    ok(&mut session, first);
+    let before = ok(&mut session, "loss.item()");
+    let (text, result) = run(
+        &mut session,
+        "for i in 0..5 { (net, loss) = step(net, [&x, &full((), 0.1 + f64::from(i))]); }",
+    );
+    let memory = result.memory;
+    assert_eq!((memory.compile_misses_cell, memory.delta_bytes), (0, 0), "{text}");
+    assert_ne!(before, ok(&mut session, "loss.item()"));
+    fails(&mut session, "sgd(&net, &net, &ones([2]))", "shape");
 }
