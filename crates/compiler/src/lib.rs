@@ -223,14 +223,7 @@ impl Lowered {
     fn stages(&self, func: &Func, graph: &Graph, slots: &[Slot]) -> Vec<(String, String)> {
         let drafts: Vec<&Draft> = self.drafts.iter().collect();
         let lives = self.lives();
-        let mut alive = vec![0; drafts.len()];
-        for (slot, life) in lives.iter().enumerate().skip(graph.params.len()) {
-            if let Some((first, last)) = *life {
-                for bytes in &mut alive[first..=last] {
-                    *bytes += self.slots.bytes[slot];
-                }
-            }
-        }
+        let alive = self.alive(&lives, |slot| slot >= graph.params.len());
         let stage = |name: &str, text: String| (name.to_string(), text);
         let mut stages = vec![
             stage("trace", func.to_string()),
@@ -254,17 +247,23 @@ impl Lowered {
 
     /// The kernel that runs while the most bytes are in use, beside arguments.
     fn peak_at(&self) -> usize {
-        let mut alive = vec![0u64; self.drafts.len()];
-        for (slot, life) in self.lives().iter().enumerate() {
-            let temporary = !matches!(self.plan.places[slot], Place::Argument { .. });
-            if let Some((first, last)) = (*life).filter(|_| temporary) {
+        let beside = |slot: usize| !matches!(self.plan.places[slot], Place::Argument { .. });
+        let alive = self.alive(&self.lives(), beside);
+        let most = alive.iter().copied().max().unwrap_or(0);
+        alive.iter().position(|&bytes| bytes == most).unwrap_or(0)
+    }
+
+    /// Bytes in use while each kernel runs, of the slots that count.
+    fn alive(&self, lives: &[text::Life], counts: impl Fn(usize) -> bool) -> Vec<u64> {
+        let mut alive = vec![0; self.drafts.len()];
+        for (slot, life) in lives.iter().enumerate() {
+            if let Some((first, last)) = (*life).filter(|_| counts(slot)) {
                 for bytes in &mut alive[first..=last] {
                     *bytes += self.slots.bytes[slot];
                 }
             }
         }
-        let most = alive.iter().copied().max().unwrap_or(0);
-        alive.iter().position(|&bytes| bytes == most).unwrap_or(0)
+        alive
     }
 
     fn totals(&self, graph: &Graph) -> String {

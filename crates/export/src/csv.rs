@@ -9,7 +9,7 @@
 use crate::fold::Fold;
 use crate::recording::Recording;
 use std::io::{self, Write};
-use vramlab_memory::ledger::{Event, EventKind, Live};
+use vramlab_memory::ledger::Event;
 
 pub(crate) const HEADER: &str = "index,time_ns,kind,cell,line,pool,stream,block,address,requested_bytes,\
     granted_bytes,owner,text,arrays_bytes,in_use_bytes,pool_bytes";
@@ -20,7 +20,7 @@ pub(crate) fn write(recording: &Recording<'_>, out: &mut dyn Write) -> io::Resul
     writeln!(out, "{HEADER}")?;
     let checkpoint = ledger.checkpoint();
     for live in &checkpoint {
-        let event = event_of(live);
+        let event = Event::making(live);
         row(recording, &fold, None, "live", &event, out)?;
     }
     for (index, event) in ledger.events().enumerate() {
@@ -29,20 +29,6 @@ pub(crate) fn write(recording: &Recording<'_>, out: &mut dyn Write) -> io::Resul
         row(recording, &fold, Some(index), event.kind.name(), event, out)?;
     }
     Ok(format!("{} events", ledger.events().len()))
-}
-
-fn event_of(live: &Live) -> Event {
-    Event {
-        address: live.address,
-        requested: live.requested,
-        granted: live.granted,
-        block: live.block,
-        owner: live.owner,
-        stream: live.stream,
-        site: live.site,
-        pool: live.pool,
-        ..Event::of(EventKind::Alloc, live.since_ns)
-    }
 }
 
 fn row(

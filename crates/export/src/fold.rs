@@ -35,7 +35,7 @@ impl Fold {
             EventKind::Alloc => {
                 self.requested += event.requested;
                 self.in_use += event.granted;
-                self.live.insert(event.block, live_of(event))
+                self.live.insert(event.block, Live::made_by(event))
             }
             EventKind::Free => {
                 let gone = self.live.remove(&event.block)?;
@@ -59,21 +59,6 @@ impl Fold {
             }
             _ => None,
         }
-    }
-}
-
-/// The block that an allocation made.
-pub(crate) fn live_of(event: &Event) -> Live {
-    Live {
-        block: event.block,
-        address: event.address,
-        requested: event.requested,
-        granted: event.granted,
-        owner: event.owner,
-        pool: event.pool,
-        site: event.site,
-        since_ns: event.time_ns,
-        stream: event.stream,
     }
 }
 

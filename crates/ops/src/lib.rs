@@ -6,7 +6,7 @@
 //! and one of the closed loop classes of [`vramlab_ir::Lowering`].
 //!
 //! One [`Entry`] holds everything about an op: name, words, a cell that runs, operands, parameters,
-//! shape and dtype rule, lowering, gradient. No field has a default, so an op that lacks one does not compile.
+//! shape and dtype rule, lowering, gradient, batch rule. No field has a default, so an op that lacks one does not compile.
 //! To add an op, add its entry to the file of its family, and to nothing else.
 //!
 //! Absent on purpose: arrays, promotion and weak literals (`array` converts operands before it asks),

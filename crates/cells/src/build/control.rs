@@ -115,16 +115,20 @@ impl Builder<'_> {
         Ok(())
     }
 
-    pub(super) fn loop_expr(&mut self, id: LoopId, body: &Block, dest: Slot) -> Built<()> {
-        let head = self.here();
+    pub(super) fn enter_loop(&mut self, id: LoopId, dest: Option<Slot>, head: Option<u32>) {
         self.loops.push(LoopFrame {
             id,
-            dest: Some(dest),
+            dest,
             depth: self.scopes.len(),
             breaks: Vec::new(),
             continues: Vec::new(),
-            head: Some(head),
+            head,
         });
+    }
+
+    pub(super) fn loop_expr(&mut self, id: LoopId, body: &Block, dest: Slot) -> Built<()> {
+        let head = self.here();
+        self.enter_loop(id, Some(dest), Some(head));
         let unit = self.new_slot(Ty::unit(), None, true, body.span);
         self.open(ScopeKind::Block);
         self.block(body, unit)?;
@@ -143,14 +147,7 @@ impl Builder<'_> {
         dest: Slot,
     ) -> Built<()> {
         let head = self.here();
-        self.loops.push(LoopFrame {
-            id,
-            dest: None,
-            depth: self.scopes.len(),
-            breaks: Vec::new(),
-            continues: Vec::new(),
-            head: Some(head),
-        });
+        self.enter_loop(id, None, Some(head));
         let unit = self.new_slot(Ty::unit(), None, true, body.span);
         let mut fails = Vec::new();
         self.open(ScopeKind::Block);
@@ -188,14 +185,7 @@ impl Builder<'_> {
         self.span = iterated.span;
         self.emit(Inst::Iterate { dest: iter, value });
         let head = self.here();
-        self.loops.push(LoopFrame {
-            id,
-            dest: None,
-            depth: self.scopes.len(),
-            breaks: Vec::new(),
-            continues: Vec::new(),
-            head: Some(head),
-        });
+        self.enter_loop(id, None, Some(head));
         let unit = self.new_slot(Ty::unit(), None, true, body.span);
         self.open(ScopeKind::Block);
         let slot = match &pattern.kind {

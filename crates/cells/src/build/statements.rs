@@ -179,14 +179,7 @@ impl Builder<'_> {
     pub(super) fn block(&mut self, block: &Block, dest: Slot) -> Built<()> {
         let extend = std::mem::take(&mut self.extend);
         if let Some(id) = block.label {
-            self.loops.push(LoopFrame {
-                id,
-                dest: Some(dest),
-                depth: self.scopes.len(),
-                breaks: Vec::new(),
-                continues: Vec::new(),
-                head: None,
-            });
+            self.enter_loop(id, Some(dest), None);
         }
         self.open(ScopeKind::Block);
         for statement in &block.statements {

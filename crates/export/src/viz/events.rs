@@ -1,7 +1,7 @@
 //! The kept events as PyTorch's trace of one device.
 
 use super::Snapshot;
-use crate::fold::{Fold, live_of};
+use crate::fold::Fold;
 use crate::pickle::Items;
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -56,7 +56,9 @@ impl DeviceTrace<'_, '_, '_> {
         let before = self.fold.apply(event);
         match event.kind {
             EventKind::Alloc => self.alloc(event),
-            EventKind::Free => self.free(&before.unwrap_or_else(|| live_of(event)), event, waits),
+            EventKind::Free => {
+                self.free(&before.unwrap_or_else(|| Live::made_by(event)), event, waits)
+            }
             EventKind::Migrate => self.migrate(event, before),
             EventKind::RegionGrow => self.region("segment_alloc", event),
             EventKind::RegionRelease => self.region("segment_free", event),
@@ -80,7 +82,7 @@ impl DeviceTrace<'_, '_, '_> {
 
     fn alloc(&mut self, event: &Event) -> io::Result<()> {
         self.by_address.insert(event.address, event.block);
-        let made = live_of(event);
+        let made = Live::made_by(event);
         self.put("alloc", &made, event.time_ns)
     }
 

@@ -32,13 +32,7 @@ impl Caching {
     /// A block was handed out.
     pub(super) fn count_out(&mut self, slot: u32) {
         let (pool, piece) = (self.kind_of(slot), *self.piece(slot));
-        for (metric, by) in [
-            (Metric::Allocation, 1),
-            (Metric::Active, 1),
-            (Metric::AllocatedBytes, piece.bytes),
-            (Metric::ActiveBytes, piece.bytes),
-            (Metric::RequestedBytes, piece.requested),
-        ] {
+        for (metric, by) in metrics(&piece) {
             self.torch.increase(metric, pool, by);
         }
         if self.is_oversize(piece.bytes) {
@@ -86,13 +80,7 @@ impl Caching {
             self.torch.add(Metric::InactiveSplit, pool, count - joined.0);
             self.torch.add(Metric::InactiveSplitBytes, pool, bytes - joined.1);
         }
-        for (metric, by) in [
-            (Metric::Allocation, 1),
-            (Metric::Active, 1),
-            (Metric::AllocatedBytes, piece.bytes),
-            (Metric::ActiveBytes, piece.bytes),
-            (Metric::RequestedBytes, piece.requested),
-        ] {
+        for (metric, by) in metrics(piece) {
             self.torch.decrease(metric, pool, by);
         }
         if self.is_oversize(piece.bytes) {
@@ -144,4 +132,15 @@ impl Caching {
             self.torch.increase(Metric::InactiveSplitBytes, pool, bytes);
         }
     }
+}
+
+/// What a block that is out counts for.
+fn metrics(piece: &Piece) -> [(Metric, u64); 5] {
+    [
+        (Metric::Allocation, 1),
+        (Metric::Active, 1),
+        (Metric::AllocatedBytes, piece.bytes),
+        (Metric::ActiveBytes, piece.bytes),
+        (Metric::RequestedBytes, piece.requested),
+    ]
 }

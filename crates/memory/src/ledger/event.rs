@@ -187,6 +187,21 @@ impl Event {
             kind,
         }
     }
+
+    /// The allocation that made a block.
+    pub fn making(live: &Live) -> Event {
+        Event {
+            address: live.address,
+            requested: live.requested,
+            granted: live.granted,
+            block: live.block,
+            owner: live.owner,
+            stream: live.stream,
+            site: live.site,
+            pool: live.pool,
+            ..Event::of(EventKind::Alloc, live.since_ns)
+        }
+    }
 }
 
 /// A block that is out.
@@ -210,4 +225,21 @@ pub struct Live {
     pub since_ns: u64,
     /// Its stream.
     pub stream: Stream,
+}
+
+impl Live {
+    /// The block that an allocation made.
+    pub fn made_by(event: &Event) -> Live {
+        Live {
+            block: event.block,
+            address: event.address,
+            requested: event.requested,
+            granted: event.granted,
+            owner: event.owner,
+            pool: event.pool,
+            site: event.site,
+            since_ns: event.time_ns,
+            stream: event.stream,
+        }
+    }
 }

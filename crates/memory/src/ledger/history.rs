@@ -151,7 +151,7 @@ impl Course {
 
     fn apply(&mut self, event: &Event) {
         match event.kind {
-            EventKind::Alloc => self.take(live_of(event)),
+            EventKind::Alloc => self.take(Live::made_by(event)),
             EventKind::Free => {
                 self.give_back(event.block);
             }
@@ -175,20 +175,6 @@ impl Course {
             }
             _ => self.held.apply(event),
         }
-    }
-}
-
-fn live_of(event: &Event) -> Live {
-    Live {
-        block: event.block,
-        address: event.address,
-        requested: event.requested,
-        granted: event.granted,
-        owner: event.owner,
-        pool: event.pool,
-        site: event.site,
-        since_ns: event.time_ns,
-        stream: event.stream,
     }
 }
 

@@ -54,17 +54,7 @@ pub(super) fn apply(
 ) {
     match event.kind {
         EventKind::Alloc => {
-            let made = Live {
-                block: event.block,
-                address: event.address,
-                requested: event.requested,
-                granted: event.granted,
-                owner: event.owner,
-                pool: event.pool,
-                site: event.site,
-                since_ns: event.time_ns,
-                stream: event.stream,
-            };
+            let made = Live::made_by(event);
             changed(None, Some(&made));
             live.insert(made);
         }

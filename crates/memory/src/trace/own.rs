@@ -3,7 +3,7 @@
 //! Both directions stand here: [`lines`] writes a ledger, [`parse`] reads a line, and both follow the same table. The
 //! format for people is in `docs/trace-format.md`.
 
-use crate::ledger::{Event, EventKind, Ledger, Live, Owner, OwnerId, Site};
+use crate::ledger::{Event, EventKind, Ledger, Owner, OwnerId, Site};
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
@@ -252,7 +252,7 @@ pub fn lines<'a>(ledger: &'a Ledger, header: &Header) -> impl Iterator<Item = St
     let _ = writeln!(first, "now {}", one_line(&header.mode));
     let _ = writeln!(first, "skipped {}", ledger.dropped());
     let mut named = HashSet::new();
-    let live = ledger.checkpoint().into_iter().map(|live| (Word::Live, of_live(&live)));
+    let live = ledger.checkpoint().into_iter().map(|live| (Word::Live, Event::making(&live)));
     let events = ledger.events().map(|event| (Word::Event(event.kind), *event));
     let body = live.chain(events).map(move |(about, event)| {
         let mut line = String::new();
@@ -263,20 +263,6 @@ pub fn lines<'a>(ledger: &'a Ledger, header: &Header) -> impl Iterator<Item = St
         line
     });
     std::iter::once(first).chain(body)
-}
-
-fn of_live(live: &Live) -> Event {
-    Event {
-        address: live.address,
-        requested: live.requested,
-        granted: live.granted,
-        block: live.block,
-        owner: live.owner,
-        stream: live.stream,
-        site: live.site,
-        pool: live.pool,
-        ..Event::of(EventKind::Alloc, live.since_ns)
-    }
 }
 
 /// The kind of an owner as an `owner` line says it, and its name.
