@@ -30,6 +30,7 @@ pub(crate) fn schedule(drafts: Vec<Draft>, lives: &Lives) -> Vec<Draft> {
                 (order, peak) = (other, other_peak);
             }
         }
+        model.wait_for_places(&mut order, peak);
     }
     let mut drafts: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
     order
@@ -189,6 +190,30 @@ impl<'a> Model<'a> {
             self.run(at, &mut state);
         }
         peak
+    }
+
+    /// Lets an update of a donated argument wait for the other readers of that argument, so that it can
+    /// work in its place, where nothing needs the update before and the peak stays.
+    fn wait_for_places(&self, order: &mut Vec<u32>, peak: i64) {
+        let donated = |slot: u32| *self.lives.donated.get(slot as usize).unwrap_or(&false);
+        let updates = |&at: &u32| self.drafts[at as usize].in_place.iter().any(|p| donated(p.1));
+        for at in order.clone().into_iter().filter(updates) {
+            let from = order.iter().position(|&o| o == at).expect("an order names each kernel");
+            let reads = |&later: &u32, slot| self.drafts[later as usize].reads.contains(&slot);
+            let arguments = self.drafts[at as usize].in_place.iter().map(|p| p.1);
+            let last = |slot| order.iter().rposition(|later| reads(later, slot));
+            let Some(to) = arguments.filter(|&slot| donated(slot)).filter_map(last).min() else {
+                continue;
+            };
+            let needed = |later: &u32| self.needs[*later as usize].contains(&at);
+            if to <= from || order[from..=to].iter().any(needed) {
+                continue;
+            }
+            order[from..=to].rotate_left(1);
+            if self.peak(order) > peak {
+                order[from..=to].rotate_right(1);
+            }
+        }
     }
 
     /// Always the ready kernel that leaves the fewest bytes behind.

@@ -131,6 +131,20 @@ pub struct Dot {
     pub epilogue: Option<Epilogue>,
 }
 
+impl Dot {
+    /// Whether the result may take over the bytes of what the epilogue reads by `access`: each element
+    /// is read where it is written. A device sums the product elsewhere then.
+    pub fn yields(&self, access: &Access) -> bool {
+        let place = |access: &Access| (access.dtype.size(), access.offset, access.starts.clone());
+        place(access) == place(&self.c) && access.strides == self.c.strides
+    }
+
+    /// Whether [`Dot::yields`] holds for some read of the epilogue.
+    pub fn may_work_in_place(&self) -> bool {
+        self.epilogue.as_ref().is_some_and(|e| e.reads.iter().any(|read| self.yields(read)))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Epilogue {
     pub reads: Vec<Access>,

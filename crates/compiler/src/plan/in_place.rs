@@ -1,9 +1,9 @@
-//! Working in place: a map may write over an operand that nobody reads afterwards, when it reads
-//! and writes each element at the same place.
+//! Working in place: a map, or what is done to a product, may write over an operand that nobody reads
+//! afterwards, when it reads and writes each element at the same place.
 
 use super::{Draft, Home, Planner};
 use vramlab_ir::Inst;
-use vramlab_ir::kernel::{Access, Body, LoopInst, Per, RowLoop, Sink};
+use vramlab_ir::kernel::{Access, Body, Dot, LoopInst, Per, RowLoop, Sink};
 
 impl Planner<'_> {
     /// Walks the kernels in order and lets each result of a kernel take over an operand's bytes.
@@ -74,7 +74,11 @@ pub(crate) fn in_place(
     writes: &[u32],
     reads: &[u32],
 ) -> Vec<(u32, u32)> {
-    let Body::Rows(rows) = body else { return Vec::new() };
+    let rows = match body {
+        Body::Rows(rows) => rows,
+        Body::Dot(dot) => return over_an_operand_of_its_epilogue(dot, buffers, reads),
+        _ => return Vec::new(),
+    };
     let mut pairs = Vec::new();
     for (index, write) in rows.writes.iter().enumerate() {
         let slot = buffers[write.buffer as usize];
@@ -88,6 +92,29 @@ pub(crate) fn in_place(
         }
     }
     pairs
+}
+
+/// A product's result may take over what only the epilogue reads, and only where it writes.
+fn over_an_operand_of_its_epilogue(dot: &Dot, buffers: &[u32], reads: &[u32]) -> Vec<(u32, u32)> {
+    let Some(epilogue) = &dot.epilogue else { return Vec::new() };
+    let slot = |buffer: u32| buffers[buffer as usize];
+    let accesses = || epilogue.reads.iter();
+    let of = |read: u32| accesses().filter(move |access| slot(access.buffer) == read);
+    let starts = || {
+        let all = accesses().chain([&dot.a, &dot.b, &dot.c]);
+        all.flat_map(|access| &access.starts).map(|start| slot(start.buffer))
+    };
+    let gathered = |inst: &LoopInst| match inst {
+        LoopInst::Gather { read, .. } => Some(slot(epilogue.reads[*read as usize].buffer)),
+        _ => None,
+    };
+    let yields = |&read: &u32| {
+        of(read).next().is_some()
+            && of(read).all(|access| dot.yields(access))
+            && ![&dot.a, &dot.b].into_iter().any(|access| slot(access.buffer) == read)
+            && !starts().chain(epilogue.insts.iter().filter_map(gathered)).any(|at| at == read)
+    };
+    reads.iter().copied().filter(yields).map(|read| (slot(dot.c.buffer), read)).collect()
 }
 
 /// Whether every read of slot `read` is the very access of write `write`, in no later stage.

@@ -435,8 +435,11 @@ impl Launch<'_, '_> {
                 }
                 product.push(sum_terms(dot.dtype, &terms));
             }
+            // A device may sum products in the result's place, but where the epilogue may work in it.
             for (j, &value) in product.iter().enumerate() {
-                self.store(&dot.c, &[at.as_slice(), &[i, j]].concat(), value);
+                if !dot.may_work_in_place() {
+                    self.store(&dot.c, &[at.as_slice(), &[i, j]].concat(), value);
+                }
             }
             let Some(epilogue) = &dot.epilogue else { continue };
             for (j, &value) in product.iter().enumerate() {

@@ -63,6 +63,12 @@ impl DevicePtr {
         DevicePtr { address, bytes: size_of::<u64>() }
     }
 
+    /// Host memory in a buffer's place; it outlives the launch, which writes it through this alone.
+    pub(super) fn to_words(words: &mut [u64]) -> DevicePtr {
+        let address = words.as_mut_ptr().expose_provenance();
+        DevicePtr { address, bytes: size_of_val(words) }
+    }
+
     /// The memory of a loop's counter, which changes between the kernels that read it.
     pub(super) fn to_counter(counter: &AtomicU64) -> DevicePtr {
         let address = counter.as_ptr().expose_provenance();

@@ -22,6 +22,13 @@ use std::marker::PhantomData;
 use vramlab_ir::kernel::{Access, Dot as Image};
 use vramlab_ir::{DType, Kernel};
 
+impl Method {
+    /// Whether panels of the result are tasks of their own.
+    fn in_panels(&self) -> bool {
+        matches!(self, Method::Float | Method::Axpy(_))
+    }
+}
+
 /// A decoded contraction.
 #[derive(Debug)]
 pub(super) struct Dot {
@@ -38,6 +45,9 @@ pub(super) struct Dot {
     /// The right operand lies column by column and is turned round in parts.
     turned: bool,
     epilogue: Option<Epilogue>,
+    /// The epilogue may read what lies where its result goes, so products are summed elsewhere, in rows
+    /// of so many columns.
+    apart: Option<usize>,
     isa: Isa,
 }
 
@@ -90,8 +100,11 @@ impl Dot {
         if c.column != 1 && image.n > 1 {
             return Err(malformed("the result of a dot is not dense"));
         }
+        let (method, panels) = (method(kernel, image, isa)?, panels(image));
+        let columns = if method.in_panels() { panels.columns.min(image.n) } else { image.n };
+        let apart = image.may_work_in_place().then_some(columns);
         let epilogue = image.epilogue.as_ref();
-        let epilogue = epilogue.map(|epilogue| Epilogue::new(kernel, image, epilogue, isa));
+        let epilogue = epilogue.map(|epilogue| Epilogue::new(kernel, image, epilogue, isa, apart));
         Ok(Dot {
             batch: image.batch.clone(),
             m: image.m,
@@ -101,10 +114,11 @@ impl Dot {
             b: over(&image.b, image.k, image.n),
             c,
             dtype: image.dtype,
-            method: method(kernel, image, isa)?,
-            panels: panels(image),
+            method,
+            panels,
             turned: is_turned(image),
             epilogue: epilogue.transpose()?,
+            apart,
             isa,
         })
     }
@@ -118,14 +132,20 @@ impl Dot {
         own + self.epilogue.as_ref().map_or(0, Epilogue::code_bytes) + size_of::<Dot>()
     }
 
-    /// For `gemm`: one packed panel of each side; for the 16-bit floats: f32 copies of one batch.
+    /// For `gemm`: one packed panel of each side; for the 16-bit floats: f32 copies of one batch. A
+    /// product that is summed apart: one panel, or all of it.
     pub fn scratch_bytes(&self) -> usize {
         let (m, n, k) = (self.m, self.n, self.k);
         let packed = |size: usize| {
             let depth = k.min(512);
             (self.panels.rows.min(m) + self.panels.columns.min(n)) * depth * size
         };
-        match &self.method {
+        let apart = match self.apart {
+            Some(columns) if self.method.in_panels() => self.panels.rows.min(m) * columns,
+            Some(_) => self.batches() * m * n,
+            None => 0,
+        };
+        let packed = match &self.method {
             Method::Rows(rows) => rows.scratch_bytes(),
             Method::Columns(columns) => columns.scratch_bytes(),
             Method::Float if self.turned => {
@@ -136,18 +156,32 @@ impl Dot {
             Method::Half => packed(4) + (m * k + k * n + m * n) * 4,
             Method::Axpy(_) if self.b.column != 1 => k * n * self.dtype.size(),
             Method::Axpy(_) => 0,
-        }
+        };
+        packed + apart * self.dtype.size()
     }
 
     pub fn run(&self, ready: &Ready, buffers: &[DevicePtr]) -> Result<(), LaunchError> {
+        let elements = match self.apart {
+            Some(_) if !self.method.in_panels() => self.batches() * self.m * self.n,
+            _ => 0,
+        };
+        let mut product = vec![0u64; (elements * self.dtype.size()).div_ceil(8)];
+        let epilogue = self.epilogue.as_ref().map(|epilogue| epilogue.bind(buffers, ready.kernel));
+        let epilogue = epilogue.transpose()?;
+        let mut replaced;
+        let mut buffers = buffers;
+        if elements > 0 {
+            replaced = buffers.to_vec();
+            replaced[self.c.buffer] = DevicePtr::to_words(&mut product);
+            buffers = &replaced;
+        }
         let reads = [self.a.clone(), self.b.clone()];
         let bound = bind_all(&reads, std::slice::from_ref(&self.c), buffers, ready.kernel)?;
         if bound.aliased {
             let what = "a dot writes over its own operand".to_owned();
             return Err(LaunchError::Malformed { kernel: ready.kernel.to_owned(), what });
         }
-        let epilogue = self.epilogue.as_ref().map(|epilogue| epilogue.bind(buffers, ready.kernel));
-        let run = Run { dot: self, bound, epilogue: epilogue.transpose()? };
+        let run = Run { dot: self, bound, epilogue };
         match &self.method {
             Method::Rows(rows) => {
                 rows.run(ready, buffers)?;
@@ -174,18 +208,24 @@ impl Dot {
     }
 }
 
+/// Rows that `gemm`'s kernels take at once on most processors: panels of whole ones have no odd ends.
+const ROWS: usize = 6;
+
 /// Panels large enough that `gemm` packs each operand a few times at most, and small enough to share out.
 fn panels(image: &Image) -> Panels {
     let (m, n) = (image.m.max(1), image.n.max(1));
     let flops = 2.0 * m as f64 * n as f64 * image.k as f64;
-    let part = |extent: usize| {
-        if extent >= 2048 { 512 } else { extent.div_ceil(4).next_multiple_of(64).max(128) }
+    let part = |extent: usize, unit: usize| {
+        if extent >= 2048 {
+            return 512usize.next_multiple_of(unit);
+        }
+        extent.div_ceil(4).next_multiple_of(unit).max(128)
     };
     match () {
         _ if flops < 2e7 => Panels { rows: m, columns: n },
         // Each panel turns its own columns round, once.
-        _ if n > 2 * m || is_turned(image) => Panels { rows: m, columns: part(n) },
-        _ => Panels { rows: part(m), columns: n },
+        _ if n > 2 * m || is_turned(image) => Panels { rows: m, columns: part(n, 64) },
+        _ => Panels { rows: part(m, ROWS), columns: n },
     }
 }
 
@@ -269,6 +309,13 @@ struct Matrices {
 // SAFETY: tasks write disjoint panels of `c` and only read the rest.
 unsafe impl Sync for Matrices {}
 
+/// Where a panel's product goes: its first element, and elements from row to row.
+#[derive(Clone, Copy)]
+struct Target {
+    origin: *mut u8,
+    row: usize,
+}
+
 impl Run<'_> {
     fn matrices(&self, batch: usize) -> Matrices {
         let dot = self.dot;
@@ -289,8 +336,10 @@ impl Run<'_> {
     }
 
     /// Runs `work` on every panel of every batch.
-    fn panels(&self, ready: &Ready, work: impl Fn(Panel) + Sync) {
-        let Dot { m, n, panels, .. } = *self.dot;
+    fn panels(&self, ready: &Ready, work: impl Fn(Panel, Target) + Sync) {
+        let Dot { m, n, panels, apart, .. } = *self.dot;
+        let size = self.dot.dtype.size();
+        let words = apart.map_or(0, |columns| (panels.rows.min(m) * columns * size).div_ceil(8));
         let (down, across) = (m.div_ceil(panels.rows), n.div_ceil(panels.columns));
         let tasks = self.dot.batches() * down * across;
         // About 20 flops a nanosecond.
@@ -299,8 +348,8 @@ impl Run<'_> {
             ready,
             parallel,
             tasks,
-            || (),
-            |(), task| {
+            || Vec::<u64>::with_capacity(words),
+            |product, task| {
                 let (row, column) =
                     (task / across % down * panels.rows, task % across * panels.columns);
                 let panel = Panel {
@@ -310,39 +359,42 @@ impl Run<'_> {
                     column,
                     columns: (n - column).min(panels.columns),
                 };
-                work(panel);
-                self.finish(panel);
+                // A panel's product is written before the epilogue reads it: nothing is cleared.
+                let target = match apart {
+                    Some(row) => Target { origin: product.as_mut_ptr().cast(), row },
+                    None => {
+                        let before = (row * n + column) * size;
+                        Target { origin: self.matrices(panel.batch).c.wrapping_add(before), row: n }
+                    }
+                };
+                work(panel, target);
+                self.finish(panel, target.origin);
             },
         );
     }
 
     fn float(&self, ready: &Ready) {
-        let Dot { a, b, n, .. } = self.dot;
+        let Dot { a, b, .. } = self.dot;
         let (a_strides, b_strides) = ((a.row_stride(), a.column), (b.row_stride(), b.column));
-        self.panels(ready, |panel| {
+        self.panels(ready, |panel, target| {
             let matrices = self.matrices(panel.batch);
             let size = self.dot.dtype.size() as isize;
             let (row, column) = (panel.row as isize, panel.column as isize);
             let part = Matrices {
                 a: matrices.a.wrapping_offset(row * a_strides.0 * size),
                 b: matrices.b.wrapping_offset(column * b_strides.1 * size),
-                c: matrices.c.wrapping_offset((row * *n as isize + column) * size),
+                c: target.origin,
             };
+            let strides = [a_strides, b_strides, (target.row as isize, 1)];
             match self.dot.turned {
-                true => self.turned(ready, part, (a_strides, b_strides), panel),
-                false => self.multiply(self.dot.dtype, part, (a_strides, b_strides), panel),
+                true => self.turned(ready, part, strides, panel),
+                false => self.multiply(self.dot.dtype, part, strides, panel),
             }
         });
     }
 
     /// A panel from parts of the right operand that are turned round first.
-    fn turned(
-        &self,
-        ready: &Ready,
-        part: Matrices,
-        (a, b): ((isize, isize), (isize, isize)),
-        panel: Panel,
-    ) {
+    fn turned(&self, ready: &Ready, part: Matrices, [a, b, c]: [(isize, isize); 3], panel: Panel) {
         let (depth, size) = (self.dot.k, self.dot.dtype.size());
         let columns = panel.columns;
         let mut rows = vec![0u64; (TURNED_DEPTH.min(depth) * columns * size).div_ceil(8)];
@@ -355,7 +407,7 @@ impl Run<'_> {
             let tile = Tile { rows: here, columns, first_column: 0 };
             let left = Matrix { origin: at(part.a, a.1), rows: a.0, columns: a.1 };
             let right = Matrix { origin, rows: columns as isize, columns: 1 };
-            let to = Matrix { origin: part.c, rows: self.dot.n as isize, columns: 1 };
+            let to = Matrix { origin: part.c, rows: c.0, columns: c.1 };
             // SAFETY: the matrices were found to lie in their buffers, `rows` holds the tile, and `c`
             // overlaps none of them.
             unsafe {
@@ -369,15 +421,9 @@ impl Run<'_> {
         }
     }
 
-    fn multiply(
-        &self,
-        dtype: DType,
-        part: Matrices,
-        (a, b): ((isize, isize), (isize, isize)),
-        panel: Panel,
-    ) {
+    fn multiply(&self, dtype: DType, part: Matrices, [a, b, c]: [(isize, isize); 3], panel: Panel) {
         let of = |origin, (rows, columns)| Matrix { origin, rows, columns };
-        let to = of(part.c, (self.dot.n as isize, 1));
+        let to = of(part.c, c);
         // SAFETY: the matrices were found to lie in their buffers, and `c` overlaps neither `a` nor `b`.
         unsafe {
             multiply(
@@ -423,20 +469,21 @@ impl Run<'_> {
                         b: copies.b,
                         c: copies.c.wrapping_add(row * n * 4),
                     };
-                    self.multiply(DType::F32, part, ((k as isize, 1), (n as isize, 1)), panel);
+                    let strides = [(k as isize, 1), (n as isize, 1), (n as isize, 1)];
+                    self.multiply(DType::F32, part, strides, panel);
                 },
             );
             cancelled(ready.cancel)?;
             convert_out(matrices.c, &c, m * n, narrow);
-            self.finish(Panel { batch, row: 0, rows: m, column: 0, columns: n });
+            self.finish(Panel { batch, row: 0, rows: m, column: 0, columns: n }, matrices.c);
         }
         Ok(())
     }
 
     fn axpy(&self, ready: &Ready, f: BlockFn) {
-        let Dot { n, k, ref a, ref b, .. } = *self.dot;
+        let Dot { k, ref a, ref b, .. } = *self.dot;
         let size = self.dot.dtype.size();
-        self.panels(ready, |panel| {
+        self.panels(ready, |panel, target| {
             let matrices = self.matrices(panel.batch);
             // A matrix that does not lie in rows is copied into rows first.
             let mut rows: Vec<u64> = Vec::new();
@@ -453,7 +500,7 @@ impl Run<'_> {
                 };
             }
             for row in panel.row..panel.row + panel.rows {
-                let c = matrices.c.wrapping_add((row * n + panel.column) * size);
+                let c = target.origin.wrapping_add((row - panel.row) * target.row * size);
                 // SAFETY: the row lies in the result; all operands were found to lie in their buffers.
                 unsafe {
                     c.write_bytes(0, panel.columns * size);
@@ -481,10 +528,12 @@ impl Run<'_> {
         });
     }
 
-    /// The epilogue on one finished panel.
-    fn finish(&self, panel: Panel) {
-        if let Some((epilogue, bound)) = &self.epilogue {
-            epilogue.run(bound, self.dot.m, panel);
+    /// The epilogue on one finished panel, whose product begins at `product`.
+    fn finish(&self, panel: Panel, product: *mut u8) {
+        let Some((epilogue, bound)) = &self.epilogue else { return };
+        match self.dot.apart {
+            Some(columns) => epilogue.run_apart(bound, self.dot.m, panel, product, columns),
+            None => epilogue.run(bound, self.dot.m, panel),
         }
     }
 
@@ -494,7 +543,8 @@ impl Run<'_> {
             return;
         }
         for batch in 0..self.dot.batches() {
-            self.finish(Panel { batch, row: 0, rows: m, column: 0, columns: n });
+            let panel = Panel { batch, row: 0, rows: m, column: 0, columns: n };
+            self.finish(panel, self.matrices(batch).c);
         }
     }
 }

@@ -28,6 +28,7 @@ pub(super) struct Panel {
 #[derive(Debug)]
 pub(super) struct Epilogue {
     nest: Nest,
+    /// The last is the product.
     reads: Vec<Place>,
     writes: Vec<Place>,
     program: StageProgram,
@@ -36,11 +37,13 @@ pub(super) struct Epilogue {
 }
 
 impl Epilogue {
+    /// With `apart`, the product is not read from the result's place but from rows of so many columns.
     pub fn new(
         kernel: &Kernel,
         image: &Image,
         epilogue: &EpilogueImage,
         isa: Isa,
+        apart: Option<usize>,
     ) -> Result<Epilogue, LaunchError> {
         let mut extents = image.batch.clone();
         extents.extend([image.m, image.n]);
@@ -53,6 +56,10 @@ impl Epilogue {
         let keep = vec![true; extents.len()];
         let (nest, mut reads) = access::simplify(&extents, &accesses, &keep, false);
         let writes = reads.split_off(reads.len() - 1);
+        if let (Some(columns), Some(product)) = (apart, reads.last_mut()) {
+            let wide = image.n.max(1) as isize;
+            product.outer.iter_mut().for_each(|stride| *stride = *stride / wide * columns as isize);
+        }
         let short = (1..=SHORT).contains(&image.n) && image.m > 1;
         let tile_rows = if short { rows_of_tile(image.n, image.m) } else { 1 };
         let types = [image.c.dtype];
@@ -74,6 +81,28 @@ impl Epilogue {
 
     /// Works on one finished panel of a result of `m` rows a batch.
     pub fn run(&self, bound: &Bound, m: usize, panel: Panel) {
+        self.run_on(bound, m, panel);
+    }
+
+    /// The same where the panel's product lies apart, in rows of `columns`, and not in the result.
+    pub fn run_apart(
+        &self,
+        bound: &Bound,
+        m: usize,
+        panel: Panel,
+        product: *mut u8,
+        columns: usize,
+    ) {
+        let row = panel.batch * m + panel.row;
+        let before = (row * columns + panel.column) * self.writes[0].size;
+        let mut bound = bound.clone();
+        if let Some(last) = bound.reads.last_mut() {
+            *last = product.wrapping_sub(before);
+        }
+        self.run_on(&bound, m, panel);
+    }
+
+    fn run_on(&self, bound: &Bound, m: usize, panel: Panel) {
         let e = self;
         let mut frame = Frame::new(&e.layout, &e.reads, &e.writes, bound, 64);
         let mut row = panel.row;
