@@ -14,6 +14,7 @@ mod emit;
 mod form;
 mod fuse;
 mod graph;
+mod mask;
 pub mod plan;
 mod prepare;
 mod region;

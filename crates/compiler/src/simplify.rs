@@ -6,6 +6,7 @@
 use crate::algebra::{self, Known};
 use crate::form::{Axes, Form, broadcast_strides, locate};
 use crate::graph::{Graph, Kind, Node, NodeId};
+use crate::mask;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use vramlab_ir::{Inst, Literal, ReduceKind, Reg, ScalarProgram, Type};
@@ -28,7 +29,7 @@ pub(crate) fn simplify(graph: Graph) -> Graph {
     (simplified.regions, simplified.images) = (graph.regions, graph.images);
     simplified.params = graph.params.iter().map(|p| map[p.index()]).collect();
     simplified.results = graph.results.iter().map(|r| map[r.index()]).collect();
-    simplified
+    mask::from_results(simplified)
 }
 
 struct Simplifier {

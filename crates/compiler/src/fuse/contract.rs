@@ -87,7 +87,9 @@ impl Fuser<'_> {
         store: bool,
         [batch, m, n, k]: [usize; 4],
     ) -> Result<(), String> {
-        let &[request] = requests else { return Err("the product is used twice".into()) };
+        let [request] = self.distinct(group, requests)[..] else {
+            return Err("the product is used at several places of one loop".into());
+        };
         let graph = self.graph;
         let target = &self.groups[group as usize];
         let [root] = target.roots.as_slice() else {
@@ -95,7 +97,7 @@ impl Fuser<'_> {
         };
         let plain = target.kind == GroupKind::Map
             && !store
-            && !target.requests[request as usize].buffer_only
+            && !requests.iter().any(|&r| target.requests[r as usize].buffer_only)
             && graph.ty(root.node).dtype == graph.ty(id).dtype
             && root.write.is_dense(&target.dims)
             && target.points() == graph.elements(root.node)
@@ -115,7 +117,9 @@ impl Fuser<'_> {
             form.strides.splice(0..0, batches);
         }
         let [lhs, rhs, product] = forms;
-        self.groups[group as usize].requests[request as usize].form = product.clone();
+        for &request in requests {
+            self.groups[group as usize].requests[request as usize].form = product.clone();
+        }
         self.item(id, group, requests, product, &[lhs, rhs], true);
         self.joined[id.index()] = true;
         Ok(())
