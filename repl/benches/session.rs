@@ -1,7 +1,8 @@
 //! What a user waits for, printed as min and median: start, a trivial cell, an idle process, and
 //! whole jitted expressions beside JAX on the CPU when `.venv` holds it
 //! (`.venv/bin/pip install -r benches/requirements.txt`). Peers are interleaved in one run; both
-//! sides make a fresh output each time. Pin the run to one core (`taskset -c 0 cargo bench …`) to
+//! sides make a fresh output each time. A word behind `--` picks the expressions that have it in their
+//! name (`cargo bench -p vramlab --bench session -- MLP`). Pin the run to one core (`taskset -c 0 cargo bench …`) to
 //! compare single-core figures.
 
 use std::io::{BufRead, BufReader, Write};
@@ -17,11 +18,15 @@ fn main() {
     if std::env::args().any(|argument| argument == "--test") {
         return;
     }
+    let word = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if let Some(word) = word {
+        return expressions(&word);
+    }
     start_and_exit();
     idle_memory();
     trivial_cell();
     table_of_many_arrays();
-    expressions();
+    expressions("");
 }
 
 /// What a table adds to a cell that does nothing, with 10,000 live arrays: its report and its text.
@@ -155,9 +160,9 @@ const EXPRESSIONS: [(&str, &str, &str); 4] = [
     ),
 ];
 
-fn expressions() {
+fn expressions(word: &str) {
     let mut peer = Peer::start();
-    for (name, setup, timed) in EXPRESSIONS {
+    for (name, setup, timed) in EXPRESSIONS.into_iter().filter(|(name, ..)| name.contains(word)) {
         let mut session = session();
         run(&mut session, "%outputs off");
         run(&mut session, setup);
