@@ -446,7 +446,11 @@ fn random_dot(seed: u64) {
         let mut code = Code::default();
         let product = code.push(LoopInst::Kept { slot: 0, dtype }, dtype);
         let skip = draft.random.chance(50).then_some(batch.len());
-        let bias = draft.access(dtype, false, skip);
+        // What lay in the result's place is an operand like any other.
+        let bias = match draft.random.chance(30) {
+            true => accesses[2].clone(),
+            false => draft.access(dtype, false, skip),
+        };
         let bias_reg = code.read(0, dtype);
         let op = if dtype == DType::Bool { ScalarOp::Or } else { ScalarOp::Max };
         code.op(op, dtype, &[product, bias_reg]);

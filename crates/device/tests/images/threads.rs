@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use vramlab_device::cpu::{self, Isa, Options};
 use vramlab_device::{Device, DeviceRange, LaunchError};
-use vramlab_ir::kernel::{Access, Body, ColumnReduce, Dot, LoopInst, Per, RowLoop, Sink, Stage};
+use vramlab_ir::kernel::{
+    Access, Body, ColumnReduce, Dot, Epilogue, LoopInst, Per, RowLoop, Sink, Stage,
+};
 use vramlab_ir::{DType, Inst, Kernel, Literal, ReduceKind, Reg, ScalarOp};
 use vramlab_memory::MIB;
 
@@ -100,8 +102,12 @@ fn sum_columns(reduced: usize, columns: usize, kind: ReduceKind, result: DType) 
 
 /// Runs with one, two and three threads; gives the common result.
 fn agreed(kernel: &Kernel, elements: &[usize], seed: u64) -> (Buffers, Buffers) {
+    agreed_of(F32, kernel, elements, seed)
+}
+
+fn agreed_of(dtype: DType, kernel: &Kernel, elements: &[usize], seed: u64) -> (Buffers, Buffers) {
     let mut random = Random::new(seed);
-    let buffers: Buffers = elements.iter().map(|&n| random.buffer(F32, n)).collect();
+    let buffers: Buffers = elements.iter().map(|&n| random.buffer(dtype, n)).collect();
     let first = launch(kernel, &buffers, 1, Isa::best()).expect("one thread");
     for threads in [2, 3] {
         let again = launch(kernel, &buffers, threads, Isa::best()).expect("several threads");
@@ -167,6 +173,66 @@ fn dots_are_shared_between_threads() {
         for (i, j) in [(0, 0), (m / 2, n / 3), (m - 1, n - 1)] {
             let want: f64 = (0..k).map(|l| a[i * k + l] * b[l * n + j]).sum();
             assert!((c[i * n + j] - want).abs() < 1e-3, "{m}×{n}×{k}: {} {want}", c[i * n + j]);
+        }
+    }
+}
+
+/// Operands that lie either way, depths of several parts, odd ends, and an epilogue that subtracts a
+/// tenth of the product from what lies in the result's place (its own buffer) or apart from it.
+#[test]
+fn large_products_mean_the_same_however_their_operands_lie() {
+    let shapes = [(300, 530, 1100), (131, 1030, 523), (1000, 65, 1025), (52, 2000, 700)];
+    for (case, (m, n, k)) in shapes.into_iter().enumerate() {
+        for turned in 0..4 {
+            let dtype = if (case + turned) % 3 == 0 { DType::F64 } else { F32 };
+            let lies = |buffer, rows: usize, columns: usize, turned: bool| match turned {
+                true => access(buffer, dtype, &[1, rows as isize]),
+                false => access(buffer, dtype, &[columns as isize, 1]),
+            };
+            let (a, b) = (lies(0, m, k, turned & 1 > 0), lies(1, k, n, turned & 2 > 0));
+            let epilogue = |buffer| {
+                let product = LoopInst::Kept { slot: 0, dtype };
+                let tenth = LoopInst::Scalar(Inst::Const(Literal::from_f64(dtype, 0.1)));
+                let insts = vec![
+                    product,
+                    tenth,
+                    op(ScalarOp::Mul, dtype, &[0, 1]),
+                    input(dtype),
+                    op(ScalarOp::Sub, dtype, &[3, 2]),
+                ];
+                Epilogue { reads: vec![lies(buffer, m, n, false)], insts }
+            };
+            for (old, buffers) in [(2, 3), (3, 4)] {
+                let c = lies(2, m, n, false);
+                let (a, b, epilogue) = (a.clone(), b.clone(), Some(epilogue(old)));
+                let body = Dot { dtype, batch: vec![], m, n, k, a, b, c, epilogue };
+                let sizes = [m * k, k * n, m * n, m * n];
+                let image = kernel(buffers, Body::Dot(body));
+                let (before, after) =
+                    agreed_of(dtype, &image, &sizes[..buffers as usize], (case + turned) as u64);
+                let floats = |bytes: &[u8]| -> Vec<f64> {
+                    let each = bytes.chunks_exact(dtype.size());
+                    each.map(|bytes| Literal::from_bytes(dtype, bytes).as_f64()).collect()
+                };
+                let (a, b) = (floats(&before[0]), floats(&before[1]));
+                let was = floats(&before[old as usize]);
+                let others = Isa::ALL.into_iter().skip(1).filter(|isa| isa.available());
+                let others = others.map(|isa| launch(&image, &before, 2, isa).expect("a product"));
+                let all: Vec<_> = others.chain([after]).map(|after| floats(&after[2])).collect();
+                let a =
+                    |i: usize, l: usize| if turned & 1 > 0 { a[l * m + i] } else { a[i * k + l] };
+                let b =
+                    |l: usize, j: usize| if turned & 2 > 0 { b[j * k + l] } else { b[l * n + j] };
+                for at in (0..m * n).step_by(997).chain([m * n - 1]) {
+                    let (i, j) = (at / n, at % n);
+                    let sum: f64 = (0..k).map(|l| a(i, l) * b(l, j)).sum();
+                    let want = was[at] - 0.1 * sum;
+                    for is in &all {
+                        let right = (is[at] - want).abs() < 1e-3;
+                        assert!(right, "{dtype} {m}×{n}×{k}, turned {turned}: {} {want}", is[at]);
+                    }
+                }
+            }
         }
     }
 }

@@ -13,6 +13,7 @@ use super::frame::Bound;
 use super::gemm::{Matrix, multiply};
 use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Fewer, Operand, Versions};
 use super::number::Number;
+use super::product::Product;
 use super::rows::Rows;
 use super::{Ready, bind_all, cancelled};
 use crate::LaunchError;
@@ -25,7 +26,7 @@ use vramlab_ir::{DType, Kernel};
 impl Method {
     /// Whether panels of the result are tasks of their own.
     fn in_panels(&self) -> bool {
-        matches!(self, Method::Float | Method::Axpy(_))
+        matches!(self, Method::Large(_) | Method::Float | Method::Axpy(_))
     }
 }
 
@@ -58,6 +59,8 @@ pub(super) enum Method {
     Rows(Box<Rows>),
     /// One side is a vector and the other is read across its rows.
     Columns(Box<Columns>),
+    /// Large ones of f32 or f64.
+    Large(Product),
     /// The `gemm` crate, on f32 or f64.
     Float,
     /// The same on f32 copies of 16-bit floats.
@@ -101,7 +104,11 @@ impl Dot {
             return Err(malformed("the result of a dot is not dense"));
         }
         let (method, panels) = (method(kernel, image, isa)?, panels(image));
-        let columns = if method.in_panels() { panels.columns.min(image.n) } else { image.n };
+        let columns = match &method {
+            Method::Large(product) => product.columns(),
+            _ if method.in_panels() => panels.columns.min(image.n),
+            _ => image.n,
+        };
         let apart = image.may_work_in_place().then_some(columns);
         let epilogue = image.epilogue.as_ref();
         let epilogue = epilogue.map(|epilogue| Epilogue::new(kernel, image, epilogue, isa, apart));
@@ -145,6 +152,9 @@ impl Dot {
             Some(_) => self.batches() * m * n,
             None => 0,
         };
+        if let Method::Large(product) = &self.method {
+            return product.scratch_bytes() + self.apart.map_or(0, |_| product.apart_bytes());
+        }
         let packed = match &self.method {
             Method::Rows(rows) => rows.scratch_bytes(),
             Method::Columns(columns) => columns.scratch_bytes(),
@@ -154,6 +164,7 @@ impl Dot {
             }
             Method::Float => packed(self.dtype.size()),
             Method::Half => packed(4) + (m * k + k * n + m * n) * 4,
+            Method::Large(_) => 0,
             Method::Axpy(_) if self.b.column != 1 => k * n * self.dtype.size(),
             Method::Axpy(_) => 0,
         };
@@ -192,6 +203,7 @@ impl Dot {
                 run.finish_all(ready);
             }
             _ if self.m == 0 || self.n == 0 => {}
+            Method::Large(product) => run.large(ready, product),
             Method::Float => run.float(ready),
             Method::Half => run.half(ready)?,
             Method::Axpy(f) => run.axpy(ready, *f),
@@ -244,7 +256,14 @@ fn method(kernel: &Kernel, image: &Image, isa: Isa) -> Result<Method, LaunchErro
         return super::vector::vector(kernel, image, isa);
     }
     Ok(match image.dtype {
-        DType::F32 | DType::F64 => Method::Float,
+        DType::F32 | DType::F64 => {
+            let one = image.batch.iter().all(|&extent| extent == 1);
+            let shape = [image.m, image.n, image.k];
+            match Product::new(image.dtype, shape, isa).filter(|_| one) {
+                Some(product) => Method::Large(product),
+                None => Method::Float,
+            }
+        }
         DType::F16 | DType::BF16 => Method::Half,
         DType::I32 => Method::Axpy(Fewer::pick::<Axpy<i32>>(isa)),
         DType::I64 => Method::Axpy(Fewer::pick::<Axpy<i64>>(isa)),
@@ -371,6 +390,22 @@ impl Run<'_> {
                 self.finish(panel, target.origin);
             },
         );
+    }
+
+    fn large(&self, ready: &Ready, product: &Product) {
+        let Matrices { a, b, c } = self.matrices(0);
+        let of = |origin, place: &Place| Matrix {
+            origin,
+            rows: place.row_stride(),
+            columns: place.column,
+        };
+        let to = Matrix { origin: c, rows: self.dot.n as isize, columns: 1 };
+        let operands = [of(a, &self.dot.a), of(b, &self.dot.b)];
+        let apart = self.dot.apart.is_some();
+        // SAFETY: the matrices were found to lie in their buffers, and `c` overlaps neither `a` nor `b`.
+        unsafe {
+            product.run(ready, operands, to, apart, &|panel, at| self.finish(panel, at));
+        }
     }
 
     fn float(&self, ready: &Ready) {

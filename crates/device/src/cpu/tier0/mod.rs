@@ -24,6 +24,7 @@ mod lower;
 pub(crate) mod math;
 mod number;
 mod ops;
+mod product;
 mod reduce;
 #[cfg(target_arch = "x86_64")]
 mod registers;
