@@ -194,10 +194,11 @@ impl<'a> Model<'a> {
 
     /// Lets an update of a donated argument wait for the other readers of that argument, so that it can
     /// work in its place, where nothing needs the update before and the peak stays.
-    fn wait_for_places(&self, order: &mut Vec<u32>, peak: i64) {
+    fn wait_for_places(&self, order: &mut [u32], peak: i64) {
         let donated = |slot: u32| *self.lives.donated.get(slot as usize).unwrap_or(&false);
         let updates = |&at: &u32| self.drafts[at as usize].in_place.iter().any(|p| donated(p.1));
-        for at in order.clone().into_iter().filter(updates) {
+        let updates: Vec<u32> = order.iter().copied().filter(updates).collect();
+        for at in updates {
             let from = order.iter().position(|&o| o == at).expect("an order names each kernel");
             let reads = |&later: &u32, slot| self.drafts[later as usize].reads.contains(&slot);
             let arguments = self.drafts[at as usize].in_place.iter().map(|p| p.1);
