@@ -1,7 +1,6 @@
-"""Temporaries of gradients under JAX on the CPU: `memory_analysis().temp_size_in_bytes`, as JSON.
+"""Temporaries of gradients under JAX on the CPU: `memory_analysis().temp_size_in_bytes`, in MiB, as JSON.
 
-The models are those of tests/gradients.rs, which holds vramlab's temporaries to these figures.
-    python benches/jax_temps.py > tests/jax_cpu_temps.json
+The programs are those of crates/transform/tests/gradients/plans.rs, which holds ours to these figures.
 """
 
 import json
@@ -21,7 +20,7 @@ def shape(*dims):
 
 def temps(function, *arguments):
     compiled = jax.jit(function).lower(*arguments).compile()
-    return compiled.memory_analysis().temp_size_in_bytes
+    return round(compiled.memory_analysis().temp_size_in_bytes / 2**20, 2)
 
 
 def mlp(layers, batch, width):
@@ -33,18 +32,14 @@ def mlp(layers, batch, width):
     return temps(jax.grad(loss), [shape(width, width)] * layers, shape(batch, width))
 
 
-def attention(length, model=512, heads=8):
-    depth = model // heads
+def attention(rows, width=64):
+    def loss(x, wq, wk, wv, wo):
+        scores = (x @ wq) @ (x @ wk).T * 0.125
+        weights = jax.nn.softmax(scores, axis=-1)
+        return (weights @ (x @ wv) @ wo).sum()
 
-    def block(params, x):
-        wq, wk, wv, wo = params
-        split = lambda y: y.reshape(length, heads, depth).transpose(1, 0, 2)  # noqa: E731
-        q, k, v = split(x @ wq), split(x @ wk), split(x @ wv)
-        scores = jnp.einsum("hqd,hkd->hqk", q, k) / depth**0.5
-        mixed = jnp.einsum("hqk,hkd->hqd", jax.nn.softmax(scores, axis=-1), v)
-        return (mixed.transpose(1, 0, 2).reshape(length, model) @ wo).sum()
-
-    return temps(jax.grad(block), [shape(model, model)] * 4, shape(length, model))
+    square = [shape(width, width)] * 4
+    return temps(jax.grad(loss, (0, 1, 2, 3, 4)), shape(rows, width), *square)
 
 
 def convnet(layers=10, batch=8, size=32, channels=32):
@@ -60,25 +55,26 @@ def convnet(layers=10, batch=8, size=32, channels=32):
     return temps(jax.grad(loss), ws, shape(batch, size, size, channels))
 
 
-def gru(steps, checkpointed, batch=32, width=256):
-    def step(params, h, x):
-        w, u = params
-        gates = x @ w + 0.0
-        hidden = h @ u
-        z = jax.nn.sigmoid(gates[:, :width] + hidden[:, :width])
-        r = jax.nn.sigmoid(gates[:, width : 2 * width] + hidden[:, width : 2 * width])
-        n = jnp.tanh(gates[:, 2 * width :] + r * hidden[:, 2 * width :])
-        return (1.0 - z) * n + z * h
+def gru(steps, checkpointed, batch=32, inputs=128, width=256):
+    """The weights of a gate are a slice of those of all."""
+
+    def step(w, u, h, x):
+        gate = lambda k: slice(k * width, (k + 1) * width)  # noqa: E731
+        z = jax.nn.sigmoid(x @ w[:, gate(0)] + h @ u[:, gate(0)])
+        r = jax.nn.sigmoid(x @ w[:, gate(1)] + h @ u[:, gate(1)])
+        n = jnp.tanh(x @ w[:, gate(2)] + r * (h @ u[:, gate(2)]))
+        return (h - n) * z + n
 
     if checkpointed:
         step = jax.checkpoint(step)
 
-    def loss(params, h, xs):
-        h, _ = jax.lax.scan(lambda h, x: (step(params, h, x), None), h, xs)
+    def loss(w, u, h, xs):
+        h, _ = jax.lax.scan(lambda h, x: (step(w, u, h, x), None), h, xs)
         return h.sum()
 
-    params = [shape(width, 3 * width)] * 2
-    return temps(jax.grad(loss), params, shape(batch, width), shape(steps, batch, width))
+    gradient = jax.grad(loss, (0, 1))
+    weights = shape(inputs, 3 * width), shape(width, 3 * width)
+    return temps(gradient, *weights, shape(batch, width), shape(steps, batch, inputs))
 
 
 def power(n=1000, chunk=50, size=128):
@@ -101,7 +97,7 @@ def main():
     figures = {
         "jax": jax.__version__,
         "mlp 8": mlp(8, 4096, 512),
-        "mlp 64": mlp(64, 1024, 256),
+        "mlp 64": mlp(64, 4096, 512),
         "attention 512": attention(512),
         "attention 2048": attention(2048),
         "convnet 10": convnet(),

@@ -111,24 +111,20 @@ impl Body {
                 reverse.accumulate(results[at], seed)?;
             }
         }
-        let sums: Vec<Value> = consts
-            .iter()
-            .map(|&at| {
-                let ty = reverse.writer.ty(of_consts[at]).clone();
-                reverse.writer.param(&ty)
-            })
-            .collect();
+        // What is added up over the iterations comes first: parts are added to it where they belong.
+        for &at in &consts {
+            let ty = reverse.writer.ty(of_consts[at]).clone();
+            let sum = reverse.writer.param(&ty);
+            reverse.accumulate(of_consts[at], sum)?;
+        }
         reverse.backward(tape)?;
         reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, span: None };
         let mut all = results.clone();
         for &at in &carries {
             all.push(reverse.cotangent_or_zero(of_carries[at])?);
         }
-        for (&at, &sum) in consts.iter().zip(&sums) {
-            all.push(match reverse.cotangent(of_consts[at]) {
-                Some(cotangent) => reverse.writer.add(sum, cotangent)?,
-                None => sum,
-            });
+        for &at in consts.iter() {
+            all.push(reverse.cotangent_or_zero(of_consts[at])?);
         }
         for &at in &slices {
             all.push(reverse.cotangent_or_zero(of_slices[at])?);

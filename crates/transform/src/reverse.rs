@@ -85,14 +85,18 @@ impl Reverse {
     /// The fault of the sum's shape rule.
     pub fn accumulate(&mut self, value: Value, cotangent: Value) -> Result<(), Fault> {
         let sum = match self.cotangent(value) {
-            Some(known) => self.writer.add(known, cotangent)?,
+            Some(known) => self.writer.add_up(known, cotangent)?,
             None => cotangent,
         };
+        self.set_cotangent(value, sum);
+        Ok(())
+    }
+
+    fn set_cotangent(&mut self, value: Value, sum: Value) {
         if self.cotangents.len() <= value.index() {
             self.cotangents.resize(value.index() + 1, None);
         }
         self.cotangents[value.index()] = Some(sum);
-        Ok(())
     }
 
     /// Writes `func` applied to `arguments`, calls inlined, and appends what there is to go back
@@ -324,6 +328,10 @@ impl Reverse {
             let value = self.writer.push(&BARRIER, Params::new(), &operands, region.span)?[0];
             if self.is_active(input) {
                 self.activate(value);
+                // The sum so far goes in, so that parts are added where they belong.
+                if let Some(sum) = self.take_cotangent(input) {
+                    self.set_cotangent(value, sum);
+                }
             }
             again.push(value);
         }

@@ -2,9 +2,13 @@
 
 use crate::joint::{Exchange, Mark};
 use vramlab_ir::{
-    Fault, Func, FuncBuilder, Literal, Op, Param, Params, Shape, Span, Stage, Type, Value,
+    DType, Eqn, Fault, Func, FuncBuilder, Literal, Op, Param, Params, Shape, Span, Stage, Type,
+    Value,
 };
-use vramlab_ops::{ADD, BROADCAST, FULL};
+use vramlab_ops::{ADD, BROADCAST, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, FULL, PAD, SCATTER_ADD};
+
+/// How far back a rule's last equations are looked for.
+const RECENT: usize = 8;
 
 pub(crate) struct Writer {
     pub builder: FuncBuilder,
@@ -60,6 +64,66 @@ impl Writer {
     pub fn add(&mut self, a: Value, b: Value) -> Result<Value, Fault> {
         let span = self.mark.span;
         Ok(self.push(&ADD, Params::new(), &[a, b], span)?[0])
+    }
+
+    /// The sum of `known` and what a rule has just written. Where that is zero but for one part, the
+    /// part alone is added, in its place, so that no array of zeros is ever made.
+    pub fn add_up(&mut self, known: Value, cotangent: Value) -> Result<Value, Fault> {
+        let span = self.mark.span;
+        let Some(eqn) = self.defined(cotangent).cloned() else { return self.add(known, cotangent) };
+        let zero = |at: usize| eqn.inputs.get(at).is_some_and(|&value| self.is_zero(value));
+        match eqn.op.name() {
+            name if name == PAD.name && zero(1) => {
+                let starts = eqn.params.ints("low").unwrap_or_default().to_vec();
+                let starts: Result<Vec<Value>, Fault> =
+                    starts.into_iter().map(|at| self.position(at)).collect();
+                self.add_window(known, eqn.inputs[0], &starts?)
+            }
+            name if name == DYNAMIC_UPDATE_SLICE.name && zero(0) => {
+                self.add_window(known, eqn.inputs[1], &eqn.inputs[2..])
+            }
+            name if name == SCATTER_ADD.name && zero(0) => {
+                let operands = [&[known], &eqn.inputs[1..]].concat();
+                Ok(self.push(&SCATTER_ADD, eqn.params, &operands, span)?[0])
+            }
+            _ => self.add(known, cotangent),
+        }
+    }
+
+    /// `known` with `part` added to the window at `starts`.
+    fn add_window(&mut self, known: Value, part: Value, starts: &[Value]) -> Result<Value, Fault> {
+        let span = self.mark.span;
+        let sizes = Param::Shape(self.ty(part).shape.clone());
+        let operands = [&[known], starts].concat();
+        let window =
+            self.push(&DYNAMIC_SLICE, Params::new().with("sizes", sizes), &operands, span)?;
+        let sum = self.add(window[0], part)?;
+        let operands = [&[known, sum], starts].concat();
+        Ok(self.push(&DYNAMIC_UPDATE_SLICE, Params::new(), &operands, span)?[0])
+    }
+
+    fn position(&mut self, at: i64) -> Result<Value, Fault> {
+        let params = Params::new()
+            .with("value", Param::Literal(Literal::from_i64(DType::I32, at)))
+            .with("shape", Param::Shape(Shape::scalar()));
+        Ok(self.push(&FULL, params, &[], self.mark.span)?[0])
+    }
+
+    /// The equation of a value that was written a moment ago.
+    fn defined(&self, value: Value) -> Option<&Eqn> {
+        let recent = self.builder.eqns().iter().rev().take(RECENT);
+        recent.into_iter().find(|eqn| eqn.outputs.contains(&value))
+    }
+
+    fn is_zero(&self, value: Value) -> bool {
+        let Some(eqn) = self.defined(value) else { return false };
+        match eqn.op.name() {
+            name if name == FULL.name => {
+                matches!(eqn.params.get("value"), Some(Param::Literal(zero)) if zero.as_f64() == 0.0)
+            }
+            name if name == BROADCAST.name => self.is_zero(eqn.inputs[0]),
+            _ => false,
+        }
     }
 
     pub fn ty(&self, value: Value) -> &Type {
