@@ -41,6 +41,7 @@ fn held(lowering: Lowering, active: &[bool], outputs: usize) -> Vec<bool> {
         Lowering::Cond { on_true, on_false } => {
             crate::condition::active_outputs(&on_true, &on_false, active)
         }
+        Lowering::While(body) => crate::forward::carried(&body, active),
         _ => vec![true; outputs],
     }
 }

@@ -184,10 +184,11 @@ impl Reverse {
         }
         let [yes, no] = [&made[0], &made[1]];
         let forward = params(yes.forward(&slots), no.forward(&slots));
+        let whole = self.writer.builder.eqns()[at].inputs.clone();
         let outputs = self
             .writer
             .builder
-            .replace(at, &COND, forward, eqn.inputs.clone())
+            .replace(at, &COND, forward, whole)
             .map_err(|fault| fault::at(fault, eqn.span))?;
         self.writer.mark = Mark { stage: Stage::Backward, of: COND.name, span: eqn.span };
         let mut inputs = eqn.inputs.clone();

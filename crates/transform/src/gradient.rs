@@ -100,7 +100,7 @@ fn joint(
     Ok(Joint::finish(reverse.writer, params.len(), count, results))
 }
 
-fn differentiable(name: &str, func: &Func, at: usize) -> Result<(), Fault> {
+pub(crate) fn differentiable(name: &str, func: &Func, at: usize) -> Result<(), Fault> {
     let Some(&param) = func.params.get(at) else {
         let message =
             format!("there is no argument {at}; the function takes {}", func.params.len());
@@ -114,55 +114,4 @@ fn differentiable(name: &str, func: &Func, at: usize) -> Result<(), Fault> {
     let message = format!("argument {at} is {ty}, and {what} no gradient");
     Err(Fault::new(FaultKind::DType, name, message)
         .help("make it a float, or name other arguments with grad_wrt"))
-}
-
-/// `func` and its derivative along tangents: parameters, then one tangent for each of the
-/// parameters `wrt`; results, then one tangent for each result.
-///
-/// Reverse mode twice: the cotangents that `vjp` gives are linear in those it takes, and the
-/// derivative of a linear map is the map's transpose. So a rule an op is enough. What only the
-/// first pass needed is dropped with everything that no result reads.
-///
-/// # Errors
-/// As [`vjp`].
-pub fn jvp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
-    let first = vjp(func, wrt)?;
-    let mut reverse = Reverse::new(&format!("jvp({})", func.name));
-    let params: Vec<Value> =
-        func.params.iter().map(|&p| reverse.writer.param(func.ty(p))).collect();
-    let tangents: Vec<Value> =
-        wrt.iter().map(|&at| reverse.writer.param(func.ty(func.params[at]))).collect();
-    let mut arguments = params.clone();
-    let mut seeds = Vec::new();
-    for &seed in &first.func.params[first.params..] {
-        let ty = first.func.ty(seed);
-        let zero = reverse.writer.full(0.0, ty)?;
-        if ty.dtype.is_float() {
-            reverse.activate(zero);
-        }
-        seeds.push(zero);
-    }
-    arguments.extend(&seeds);
-    let mut tape = Vec::new();
-    let results = reverse.forward(&first.func, &arguments, &mut tape)?;
-    let (own, cotangents) = results.split_at(first.results);
-    reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
-    for (&cotangent, &tangent) in cotangents.iter().zip(&tangents) {
-        if reverse.is_active(cotangent) {
-            reverse.accumulate(cotangent, tangent)?;
-        }
-    }
-    reverse.backward(tape)?;
-    let mut all = own.to_vec();
-    for (&seed, &result) in seeds.iter().zip(own) {
-        all.push(match reverse.cotangent(seed) {
-            Some(tangent) => tangent,
-            None => {
-                let ty = reverse.writer.ty(result).clone();
-                reverse.writer.full(0.0, &ty)?
-            }
-        });
-    }
-    let own = own.len();
-    Ok(Joint::finish(reverse.writer, params.len(), own, all))
 }

@@ -10,7 +10,9 @@
 //! Everything else is read off it: the gradient's program, the two halves of a `vjp`, what is kept
 //! from the one for the other ([`Residual`]) and why.
 //!
-//! [`vmap`] is the other transform: the same program over one more leading axis.
+//! [`jvp`] goes forward only: tangents beside values, loops and branches included.
+//!
+//! [`vmap`] is the third transform: the same program over one more leading axis.
 //!
 //! Absent on purpose: rules of ops (they stand in the op table), arrays, devices, the order and
 //! places of buffers.
@@ -19,6 +21,7 @@ mod activity;
 mod batch;
 mod condition;
 mod fault;
+mod forward;
 mod gradient;
 mod jacobian;
 mod joint;
@@ -30,7 +33,8 @@ mod split;
 mod writer;
 
 pub use batch::vmap;
-pub use gradient::{jvp, value_and_grad, vjp};
+pub use forward::jvp;
+pub use gradient::{value_and_grad, vjp};
 pub use jacobian::jacobian;
 pub use joint::{Exchange, Joint, Mark};
 pub use policy::{POLICIES, Policy, names};

@@ -233,9 +233,11 @@ impl Reverse {
         let takes = &joint.func.params[..joint.params];
         let func = part(joint, &scan.body.name, takes, &results, &cut.before);
         let params = params(func, scan.length, scan.consts, scan.carries, scan.reverse);
+        // Where a checkpoint saved the scan, the record names operands that are written later.
+        let operands = self.writer.builder.eqns()[at].inputs.clone();
         self.writer
             .builder
-            .replace(at, &SCAN, params, eqn.inputs.clone())
+            .replace(at, &SCAN, params, operands)
             .map_err(|fault| fault::at(fault, eqn.span))
     }
 

@@ -4,6 +4,7 @@
 mod batching;
 mod control;
 mod differences;
+mod forward;
 mod jax;
 mod plans;
 mod programs;
