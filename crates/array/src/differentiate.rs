@@ -112,6 +112,41 @@ pub(crate) fn grad(
     run_joint(&joint.cotangents_only(), &traced.given(arguments))
 }
 
+/// As [`value_and_grad`] of a function that gives the loss and anything else: the loss, the rest and
+/// how it is held, and the gradients of the loss.
+///
+/// # Errors
+/// As [`value_and_grad`], and a function that gives no pair whose first part is an array.
+pub(crate) fn value_and_grad_aux(
+    name: &'static str,
+    body: Body,
+    arguments: &[Array],
+    wrt: &[i64],
+) -> Result<(Array, Results, Vec<Array>), Fault> {
+    let wrt = positions(name, wrt, arguments.len())?;
+    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let pair = |arrays: &[Array]| {
+        let (results, structure) = body(arrays)?;
+        match structure {
+            Structure::Tuple(mut parts) if parts.len() == 2 && parts[0] == Structure::Array => {
+                Ok((results, parts.remove(1)))
+            }
+            _ => Err(placed(Fault::new(
+                FaultKind::Argument,
+                name,
+                "the function gives no pair of a loss and anything else",
+            ))
+            .help("return (loss, aux), or use the form without aux")),
+        }
+    };
+    let (Finished { func, captured }, aux) = trace::run("f", &types, pair)?;
+    let traced = Traced { func, captured };
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    let mut results = run_joint(&joint, &traced.given(arguments))?;
+    let gradients = results.split_off(joint.results);
+    Ok((results.remove(0), (results, aux), gradients))
+}
+
 fn run_joint(joint: &Joint, arguments: &[Array]) -> Result<Vec<Array>, Fault> {
     run(&joint.func, arguments, &residual_names(joint))
 }
@@ -204,8 +239,12 @@ pub(crate) fn jvp(
 ///
 /// # Errors
 /// As [`value_and_grad`], but the result may have any shape.
-pub(crate) fn jacobian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
-    let traced = traced("jacobian", body, arguments)?;
+pub(crate) fn jacobian(
+    name: &'static str,
+    body: Body,
+    arguments: &[Array],
+) -> Result<Array, Fault> {
+    let traced = traced(name, body, arguments)?;
     let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(located)?;
     let func = vramlab_transform::jacobian(&joint).map_err(located)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
@@ -380,16 +419,24 @@ impl Rule {
     }
 }
 
-/// The derivative of the gradient: the first argument's axes twice.
+/// As [`jacobian`] in forward mode: one pass forward, batched over the argument's elements.
+///
+/// # Errors
+/// As [`jacobian`].
+pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
+    let traced = traced("jacfwd", body, arguments)?;
+    let func = vramlab_transform::jacfwd(&traced.func).map_err(located)?;
+    Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
+}
+
+/// The derivative of the gradient, forward over reverse: the first argument's axes twice.
 ///
 /// # Errors
 /// As [`value_and_grad`].
 pub(crate) fn hessian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
     let traced = traced("hessian", body, arguments)?;
     let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(located)?;
-    let gradient = gradient.cotangents_only();
-    let joint = vramlab_transform::vjp(&gradient.func, &[0]).map_err(located)?;
-    let func = vramlab_transform::jacobian(&joint).map_err(located)?;
+    let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func).map_err(located)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 

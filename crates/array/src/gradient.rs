@@ -81,6 +81,33 @@ pub fn value_and_grad_wrt<const N: usize, const M: usize>(
     })
 }
 
+/// The value with whatever else the function gives beside it, and the value's gradient by the first
+/// argument; JAX's `has_aux`.
+pub fn value_and_grad_aux<const N: usize, Aux: Tree + 'static>(
+    f: impl Fn([&Array; N]) -> (Array, Aux) + Send + Sync + 'static,
+) -> Transformed<N, ((Array, Aux), Array)> {
+    let of = value_and_grad_aux_wrt([0], f);
+    Box::new(move |arguments| {
+        let (value, [gradient]) = of(arguments);
+        (value, gradient)
+    })
+}
+
+/// The same by the arguments at these positions.
+pub fn value_and_grad_aux_wrt<const N: usize, const M: usize, Aux: Tree + 'static>(
+    wrt: [i32; M],
+    f: impl Fn([&Array; N]) -> (Array, Aux) + Send + Sync + 'static,
+) -> Transformed<N, ((Array, Aux), [Array; M])> {
+    let wrt = wrt.map(i64::from);
+    Box::new(move |arguments| {
+        let body = |arrays: &[Array]| body(&f, arrays);
+        let name = "value_and_grad_aux";
+        let found = differentiate::value_and_grad_aux(name, &body, &aliases(arguments), &wrt);
+        let (value, aux, gradients) = or_raise(found);
+        ((value, or_raise(unflatten(aux))), fixed(gradients))
+    })
+}
+
 /// The value, and the function from its cotangent to the arguments' cotangents.
 #[track_caller]
 pub fn vjp<const N: usize>(
@@ -113,7 +140,28 @@ pub fn jacobian<const N: usize>(
 ) -> Transformed<N, Array> {
     Box::new(move |arguments| {
         let body = |arrays: &[Array]| body(&f, arrays);
-        or_raise(differentiate::jacobian(&body, &aliases(arguments)))
+        or_raise(differentiate::jacobian("jacobian", &body, &aliases(arguments)))
+    })
+}
+
+/// The same as jacobian, under JAX's name: reverse mode, a way back for every element of the result.
+pub fn jacrev<const N: usize>(
+    f: impl Fn([&Array; N]) -> Array + Send + Sync + 'static,
+) -> Transformed<N, Array> {
+    Box::new(move |arguments| {
+        let body = |arrays: &[Array]| body(&f, arrays);
+        or_raise(differentiate::jacobian("jacrev", &body, &aliases(arguments)))
+    })
+}
+
+/// The same in forward mode, a way forward for every element of the argument: cheaper where the
+/// argument is the smaller one, and through while loops.
+pub fn jacfwd<const N: usize>(
+    f: impl Fn([&Array; N]) -> Array + Send + Sync + 'static,
+) -> Transformed<N, Array> {
+    Box::new(move |arguments| {
+        let body = |arrays: &[Array]| body(&f, arrays);
+        or_raise(differentiate::jacfwd(&body, &aliases(arguments)))
     })
 }
 

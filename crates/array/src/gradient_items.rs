@@ -91,6 +91,19 @@ fn positioned(
     Ok((wrt, f))
 }
 
+/// The pair of value and aux, and the gradients.
+fn with_aux(
+    f: &dyn Callable,
+    arguments: &[Array],
+    wrt: &[i64],
+) -> Result<(Dyn, Vec<Array>), Fault> {
+    let body = |arrays: &[Array]| traceable(f, arrays);
+    let (value, (aux, structure), gradients) =
+        differentiate::value_and_grad_aux("value_and_grad_aux", &body, arguments, wrt)?;
+    let aux = rebuild(&structure, &mut aux.into_iter());
+    Ok((Dyn::Tuple(vec![Dyn::Array(value), aux]), gradients))
+}
+
 /// A policy is its text in the instant tier.
 fn policy(decoder: &mut Decoder) -> Result<Policy, Fault> {
     Policy::parse(&decoder.text()?)
@@ -267,6 +280,37 @@ pub(crate) static GRADIENTS: &[Item] = &[
         },
     },
     Item {
+        name: "value_and_grad_aux",
+        place: Place::Function,
+        signature: "fn value_and_grad_aux<const N: usize, Aux: Tree>(f: impl Fn([&Array; N]) -> (Array, Aux) + Send + Sync + 'static) -> Boxed<N, ((Array, Aux), Array)>",
+        doc: "The value with whatever else the function gives beside it, and the value's gradient \
+              by the first argument; JAX's has_aux.",
+        example: "let g = value_and_grad_aux(|[w, x]| { let y = x.dot(w); (y.tanh().sum(), y) });\n\
+                  let ((l, y), dw) = g([&ones([3]), &ones([2, 3])]);\ny",
+        call: |arguments| {
+            let f = alone("value_and_grad_aux", arguments)?;
+            Ok(function("value_and_grad_aux", move |arguments| {
+                let (value, gradients) = with_aux(&*f, arguments, &[0])?;
+                Ok(Dyn::Tuple(vec![value, first(gradients)]))
+            }))
+        },
+    },
+    Item {
+        name: "value_and_grad_aux_wrt",
+        place: Place::Function,
+        signature: "fn value_and_grad_aux_wrt<const N: usize, const M: usize, Aux: Tree>(wrt: [i32; M], f: impl Fn([&Array; N]) -> (Array, Aux) + Send + Sync + 'static) -> Boxed<N, ((Array, Aux), [Array; M])>",
+        doc: "The same by the arguments at these positions.",
+        example: "let g = value_and_grad_aux_wrt([0, 1], |[a, b]| ((a * b).sum(), [a.sum(), b.sum()]));\n\
+                  let ((l, sums), [da, db]) = g([&ones([3]), &full([3], 2.0)]);\nda",
+        call: |arguments| {
+            let (wrt, f) = positioned("value_and_grad_aux_wrt", arguments)?;
+            Ok(function("value_and_grad_aux_wrt", move |arguments| {
+                let (value, gradients) = with_aux(&*f, arguments, &wrt)?;
+                Ok(Dyn::Tuple(vec![value, list(gradients)]))
+            }))
+        },
+    },
+    Item {
         name: "vjp",
         place: Place::Function,
         signature: "fn vjp<const N: usize>(f: impl Fn([&Array; N]) -> Array, arguments: [&Array; N]) -> (Array, Boxed<1, [Array; N]>)",
@@ -314,7 +358,37 @@ pub(crate) static GRADIENTS: &[Item] = &[
             let f = alone("jacobian", arguments)?;
             Ok(function("jacobian", move |arguments| {
                 let body = |arrays: &[Array]| traceable(&*f, arrays);
-                differentiate::jacobian(&body, arguments).map(Dyn::Array)
+                differentiate::jacobian("jacobian", &body, arguments).map(Dyn::Array)
+            }))
+        },
+    },
+    Item {
+        name: "jacrev",
+        place: Place::Function,
+        signature: "fn jacrev<const N: usize>(f: impl Fn([&Array; N]) -> Array + Send + Sync + 'static) -> Boxed<N, Array>",
+        doc: "The same as jacobian, under JAX's name: reverse mode, a way back for every element of \
+              the result.",
+        example: "let j = jacrev(|[x]| x * x);\nj([&linspace(1.0, 3.0, 3)])",
+        call: |arguments| {
+            let f = alone("jacrev", arguments)?;
+            Ok(function("jacrev", move |arguments| {
+                let body = |arrays: &[Array]| traceable(&*f, arrays);
+                differentiate::jacobian("jacrev", &body, arguments).map(Dyn::Array)
+            }))
+        },
+    },
+    Item {
+        name: "jacfwd",
+        place: Place::Function,
+        signature: "fn jacfwd<const N: usize>(f: impl Fn([&Array; N]) -> Array + Send + Sync + 'static) -> Boxed<N, Array>",
+        doc: "The same in forward mode, a way forward for every element of the argument: cheaper \
+              where the argument is the smaller one, and through while loops.",
+        example: "let j = jacfwd(|[x]| x * x);\nj([&linspace(1.0, 3.0, 3)])",
+        call: |arguments| {
+            let f = alone("jacfwd", arguments)?;
+            Ok(function("jacfwd", move |arguments| {
+                let body = |arrays: &[Array]| traceable(&*f, arrays);
+                differentiate::jacfwd(&body, arguments).map(Dyn::Array)
             }))
         },
     },

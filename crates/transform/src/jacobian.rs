@@ -4,7 +4,7 @@ use crate::joint::{Joint, Mark, compact};
 use crate::split::Split;
 use crate::writer::Writer;
 use vramlab_ir::{DType, Fault, FaultKind, Func, Param, Params, Shape, Stage, Type, Value};
-use vramlab_ops::{CONVERT, EQ, IOTA, RESHAPE};
+use vramlab_ops::{CONVERT, EQ, IOTA, RESHAPE, TRANSPOSE};
 
 /// From the `vjp` of a function with one float result by one parameter: the parameters to the
 /// Jacobian, whose axes are the result's, then the parameter's. What the forward keeps is kept once;
@@ -34,6 +34,37 @@ pub fn jacobian(joint: &Joint) -> Result<Func, Fault> {
     let stacked = copy(&mut writer, &all, &arguments)?[0];
     let shape = [result.shape.dims(), parameter.shape.dims()].concat();
     let value = reshape(&mut writer, stacked, Shape::new(shape))?;
+    Ok(compact(writer.finish(vec![value]).0).0)
+}
+
+/// The same in forward mode, from a function with one float result to its Jacobian by the first
+/// parameter. The values are computed once; the tangents are batched over the parameter's elements.
+///
+/// # Errors
+/// A result or a parameter that is no float, or an op without gradient on the way.
+pub fn jacfwd(func: &Func) -> Result<Func, Fault> {
+    let joint = crate::forward::jvp(func, &[0])?.cotangents_only();
+    let parameter = func.ty(func.params[0]).clone();
+    let result = func.ty(func.results[0]).clone();
+    if !result.dtype.is_float() {
+        let message = format!("the function gives {result}, and derivatives are of floats");
+        return Err(Fault::new(FaultKind::DType, "jacfwd", message));
+    }
+    let mut writer = Writer::new(&format!("jacfwd({})", func.name));
+    let mut arguments: Vec<Value> = func.params.iter().map(|&p| writer.param(func.ty(p))).collect();
+    let mut batched = vec![false; arguments.len()];
+    batched.push(true);
+    arguments.push(units(&mut writer, &parameter)?);
+    let columns = parameter.shape.elements();
+    let all = crate::batch::vmap(&joint.func, &batched, columns)?;
+    let stacked = copy(&mut writer, &all, &arguments)?[0];
+    // The tangents stand first, as rows of a matrix: they go last.
+    let matrix = Shape::from([columns, result.shape.elements()]);
+    let stacked = reshape(&mut writer, stacked, matrix)?;
+    let params = Params::new().with("perm", Param::Ints(vec![1, 0]));
+    let turned = writer.push(&TRANSPOSE, params, &[stacked], None)?[0];
+    let shape = [result.shape.dims(), parameter.shape.dims()].concat();
+    let value = reshape(&mut writer, turned, Shape::new(shape))?;
     Ok(compact(writer.finish(vec![value]).0).0)
 }
 

@@ -35,7 +35,7 @@ mod writer;
 pub use batch::vmap;
 pub use forward::jvp;
 pub use gradient::{value_and_grad, vjp};
-pub use jacobian::jacobian;
+pub use jacobian::{jacfwd, jacobian};
 pub use joint::{Exchange, Joint, Mark};
 pub use policy::{POLICIES, Policy, names};
 pub use residual::{Residual, residual_table, residuals};
