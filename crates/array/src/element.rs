@@ -194,5 +194,5 @@ pub(crate) fn item(array: &Array) -> Result<Literal, Fault> {
 
 /// The shape that `values` are to fill.
 pub(crate) fn target(extents: &[i64], dtype: DType) -> Result<Type, Fault> {
-    Ok(Type { dtype, shape: crate::shape_arguments::shape("from_vec", extents)? })
+    Ok(Type::new(dtype, crate::shape_arguments::shape("from_vec", extents)?))
 }

@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     Reshape,
     /// Input 0 under a name that passes keep; later inputs only have to be computed before.
     Barrier,
+    /// Input 0 copied to the memory of the node's type; later inputs only have to be computed before.
+    Transfer,
     Concatenate {
         axis: usize,
     },
@@ -288,6 +290,7 @@ impl Graph {
             }
             Lowering::Conv(convolution) => self.push(Kind::Conv(convolution), inputs, ty, op),
             Lowering::Identity | Lowering::Barrier => self.push(Kind::Barrier, inputs, ty, op),
+            Lowering::Transfer => self.push(Kind::Transfer, inputs, ty, op),
             Lowering::Cumulative { kind, axis, reverse } => {
                 self.cumulative(kind, axis, reverse, inputs[0], ty, op)
             }

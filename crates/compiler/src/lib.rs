@@ -122,7 +122,7 @@ impl Lowered {
             graph.results.iter().map(|&r| slots.of_node[graph.base(r).index()]).collect();
         let lives = schedule::Lives { bytes: &slots.bytes, donated: &donated, results: &results };
         let drafts = schedule::schedule(drafts, &lives);
-        let plan = plan::assign(&drafts, &slots.bytes, &donated, &results, options);
+        let plan = plan::assign(&drafts, &slots, &donated, &results, options);
         Lowered { fused, slots, drafts, plan }
     }
 
@@ -140,7 +140,9 @@ impl Lowered {
             kernels: self.drafts.into_iter().map(|draft| draft.kernel).collect(),
             results: self.plan.results,
             fresh_bytes: self.plan.fresh_bytes,
+            fresh_memory: self.plan.fresh_memory,
             temp_bytes: self.plan.temp_bytes,
+            host_temp_bytes: self.plan.host_temp_bytes,
             donations: self.plan.donations,
             peak_bytes: self.plan.peak_bytes,
             stages,
@@ -160,6 +162,7 @@ impl Lowered {
             results: self.plan.results,
             fresh_bytes: self.plan.fresh_bytes,
             temp_bytes: self.plan.temp_bytes,
+            host_temp_bytes: self.plan.host_temp_bytes,
         }
     }
 
@@ -268,11 +271,15 @@ impl Lowered {
     }
 
     fn totals(&self, graph: &Graph) -> String {
-        let arguments: u64 = graph.params.iter().map(|&p| graph.ty(p).bytes()).sum();
+        let arguments: u64 = graph.params.iter().map(|&p| graph.ty(p).device_bytes()).sum();
+        let host = match self.plan.host_temp_bytes {
+            0 => String::new(),
+            bytes => format!("; on the host {}", text::size(bytes)),
+        };
         format!(
-            "arguments {}, fresh results {}, temporaries {}, peak {}\n",
+            "arguments {}, fresh results {}, temporaries {}, peak {}{host}\n",
             text::size(arguments),
-            text::size(self.plan.fresh_bytes.iter().sum()),
+            text::size(self.plan.fresh_device_bytes()),
             text::size(self.plan.temp_bytes),
             text::size(self.plan.peak_bytes)
         )
@@ -303,7 +310,10 @@ fn label(graph: &Graph, id: NodeId) -> String {
 struct Slots {
     of_node: Vec<u32>,
     nodes: Vec<NodeId>,
+    /// Bytes on the device: 0 for what lies in host memory.
     bytes: Vec<u64>,
+    /// Bytes on the host, where a slot lies there.
+    host: Vec<Option<u64>>,
 }
 
 impl Slots {
@@ -312,6 +322,7 @@ impl Slots {
             of_node: vec![u32::MAX; graph.nodes.len()],
             nodes: Vec::new(),
             bytes: Vec::new(),
+            host: Vec::new(),
         };
         let stored = (0..graph.nodes.len() as u32)
             .map(NodeId)
@@ -319,7 +330,9 @@ impl Slots {
         for id in graph.params.iter().copied().chain(stored) {
             slots.of_node[id.index()] = slots.nodes.len() as u32;
             slots.nodes.push(id);
-            slots.bytes.push(graph.ty(id).bytes());
+            let ty = graph.ty(id);
+            slots.bytes.push(ty.device_bytes());
+            slots.host.push(ty.is_host().then(|| ty.bytes()));
         }
         slots
     }

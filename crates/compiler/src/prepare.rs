@@ -11,8 +11,7 @@ mod prune;
 use crate::graph::{Graph, Kind, NodeId};
 use crate::region::Region;
 use crate::{Lowered, Options, simplify, text};
-use vramlab_ir::DType;
-use vramlab_ir::Type;
+use vramlab_ir::{DType, MemorySpace, Type};
 use vramlab_ir::kernel::{Body, Kernel, Routine};
 
 /// A loop's or branch's image, whose buffers are nodes of the graph around it.
@@ -113,8 +112,8 @@ fn outputs(graph: &Graph, region: NodeId) -> Vec<(u32, NodeId)> {
 }
 
 /// A node for bytes that a region works in.
-fn scratch(graph: &mut Graph, region: NodeId, bytes: u64) -> NodeId {
-    let ty = Type::new(DType::U8, [bytes as usize]);
+fn scratch(graph: &mut Graph, region: NodeId, bytes: u64, memory: MemorySpace) -> NodeId {
+    let ty = Type::new(DType::U8, [bytes as usize]).within(memory);
     let op = graph.node(region).op;
     graph.push(Kind::Scratch, vec![region], ty, op)
 }

@@ -173,7 +173,9 @@ impl<'a> View<'a> {
         let results: Vec<NodeId> = graph.results.iter().map(|&r| graph.base(r)).collect();
         for id in (0..=turn.0).map(NodeId) {
             let kind = &graph.node(id).kind;
-            let own = !matches!(kind, Kind::Param(_) | Kind::Empty) && view.stored[id.index()];
+            // What is fetched from the host is no computation that could be done again.
+            let given = matches!(kind, Kind::Param(_) | Kind::Empty | Kind::Transfer);
+            let own = !given && view.stored[id.index()];
             if own && late[id.index()] && !results.contains(&id) {
                 view.needs.insert(id, view.leaves(id));
                 view.candidates.push(id);

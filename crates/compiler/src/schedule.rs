@@ -4,6 +4,8 @@
 use crate::emit::Draft;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use vramlab_ir::MemorySpace;
+use vramlab_ir::kernel::Body;
 
 /// Which buffers may end before the program does, and their sizes.
 #[derive(Debug)]
@@ -23,8 +25,10 @@ pub(crate) fn schedule(drafts: Vec<Draft>, lives: &Lives) -> Vec<Draft> {
     let mut order = program_order(&drafts, &needs);
     if drafts.len() > 2 {
         let model = Model::new(&drafts, &needs, lives);
+        model.settle_transfers(&mut order);
         let mut peak = model.peak(&order);
-        for other in [model.greedy(), model.depth_first(&order)] {
+        for mut other in [model.greedy(), model.depth_first(&order)] {
+            model.settle_transfers(&mut other);
             let other_peak = model.peak(&other);
             if other_peak < peak {
                 (order, peak) = (other, other_peak);
@@ -190,6 +194,35 @@ impl<'a> Model<'a> {
             self.run(at, &mut state);
         }
         peak
+    }
+
+    /// Moves each copy to the host right behind what made its value, and each copy back right before its
+    /// first reader: the device's bytes are free as long as they can be, so no peak rises by it.
+    fn settle_transfers(&self, order: &mut Vec<u32>) {
+        let direction = |at: u32| match &self.drafts[at as usize].kernel.body {
+            Body::Transfer(transfer) => Some(transfer.to),
+            _ => None,
+        };
+        let moving = |to: MemorySpace| {
+            let of = (0..self.drafts.len() as u32).filter(move |&at| direction(at) == Some(to));
+            of.collect::<Vec<u32>>()
+        };
+        let place = |order: &[u32], at: u32| {
+            order.iter().position(|&o| o == at).expect("an order names each kernel")
+        };
+        for at in moving(MemorySpace::PinnedHost) {
+            let from = place(order, at);
+            let needs = &self.needs[at as usize];
+            let behind = order[..from].iter().rposition(|before| needs.contains(before));
+            order[behind.map_or(0, |last| last + 1)..=from].rotate_right(1);
+        }
+        for at in moving(MemorySpace::Device) {
+            let from = place(order, at);
+            let needs = |later: &u32| self.needs[*later as usize].contains(&at);
+            if let Some(gap) = order[from + 1..].iter().position(needs) {
+                order[from..=from + gap].rotate_left(1);
+            }
+        }
     }
 
     /// Lets an update of a donated argument wait for the other readers of that argument, so that it can

@@ -1,6 +1,7 @@
 //! Simplification: constants folded, exact algebra, views composed, equal values computed once.
 //!
-//! Values behind a barrier are never made equal to those before it, so what a checkpoint computes
+//! A copy to or from the host stays a copy: none is left out, and no two are made one. Values behind a
+//! barrier are never made equal to those before it, so what a checkpoint computes
 //! again stays computed again. Dead values need no pass: fusion only visits what a result asks for.
 
 use crate::algebra::{self, Known};
@@ -57,7 +58,7 @@ impl Simplifier {
                 let (kind, outer, reduced) = (*kind, *outer, *reduced);
                 self.reduce(kind, outer, reduced, node)
             }
-            Kind::Param(_) | Kind::Barrier | Kind::Region(_) => self.push(node),
+            Kind::Param(_) | Kind::Barrier | Kind::Transfer | Kind::Region(_) => self.push(node),
             _ => self.intern(node),
         }
     }

@@ -3,7 +3,7 @@
 use crate::emit::Draft;
 use crate::graph::{Graph, Kind, NodeId};
 use std::fmt::Write;
-use vramlab_ir::Stage;
+use vramlab_ir::{MemorySpace, Stage};
 use vramlab_ir::kernel::{Access, Body, Kernel, Loop, Per, Place, Routine, Slot, Trips};
 
 /// Rows of a table beyond which only a count is printed.
@@ -221,6 +221,7 @@ fn shape(kernel: &Kernel) -> String {
             let dims = dims(&[body.outer, body.extent, body.inner]);
             format!("adds {} updates to {dims}", body.outer * body.count * body.inner)
         }
+        Body::Transfer(body) => format!("copies {} to {}", size(body.bytes), body.to.name()),
         Body::Loop(body) => looped(body),
         Body::Branch(_) => "one of two".to_string(),
     }
@@ -297,6 +298,7 @@ fn place_key(place: Place) -> (u8, u64) {
         Place::Argument { index } => (0, index as u64),
         Place::Result { index } => (1, index as u64),
         Place::Temporary { offset } => (2, offset),
+        Place::Host { offset } => (3, offset),
     }
 }
 
@@ -305,7 +307,27 @@ fn place(place: Place) -> String {
         Place::Argument { index } => format!("argument {index}"),
         Place::Result { index } => format!("result buffer {index}"),
         Place::Temporary { offset } => format!("temporary +{offset}"),
+        Place::Host { offset } => format!("host +{offset}"),
     }
+}
+
+/// Bytes that a run copies to a memory from the other one.
+fn moved(drafts: &[&Draft], to: MemorySpace) -> u64 {
+    let bytes = |draft: &&Draft| match &draft.kernel.body {
+        Body::Transfer(transfer) if transfer.to == to => transfer.bytes,
+        _ => 0,
+    };
+    drafts.iter().map(bytes).sum()
+}
+
+/// Buffers with the kernels between which they are in use.
+fn list(text: &mut String, shown: &[usize], slots: &[Slot], lives: &[Life]) {
+    for &slot in shown.iter().take(ROWS) {
+        let Some((first, last)) = lives[slot] else { continue };
+        let Slot { ty, label, .. } = &slots[slot];
+        let _ = writeln!(text, "  {label} {ty} {}, kernels {first} to {last}", size(ty.bytes()));
+    }
+    more(text, shown.len());
 }
 
 /// Forward, recomputation and backward, what lives from the one to the other, and where the peak
@@ -337,15 +359,24 @@ pub(crate) fn gradient(
         })
     };
     let residuals: Vec<usize> = (0..slots.len()).filter(|slot| kept(slot).is_some()).collect();
-    let bytes: u64 = residuals.iter().map(|&slot| slots[slot].ty.bytes()).sum();
-    let buffers = count(residuals.len(), "residual");
-    let _ = writeln!(text, "{buffers}, {} from forward to backward", size(bytes));
-    for &slot in residuals.iter().take(ROWS) {
-        let (first, last) = lives[slot].expect("it was looked at above");
-        let Slot { ty, label, .. } = &slots[slot];
-        let _ = writeln!(text, "  {label} {ty} {}, kernels {first} to {last}", size(ty.bytes()));
+    let (offloaded, held): (Vec<usize>, Vec<usize>) =
+        residuals.into_iter().partition(|&slot| slots[slot].ty.is_host());
+    let bytes = |of: &[usize]| size(of.iter().map(|&slot| slots[slot].ty.bytes()).sum());
+    let buffers = count(held.len(), "residual");
+    let _ = writeln!(text, "{buffers}, {} from forward to backward", bytes(&held));
+    list(&mut text, &held, slots, lives);
+    let [out, back] = [MemorySpace::PinnedHost, MemorySpace::Device].map(|to| moved(drafts, to));
+    if out + back > 0 {
+        let buffers = count(offloaded.len(), "residual");
+        let _ = writeln!(
+            text,
+            "offloaded to host: {buffers}, {} in pinned_host; moved: {} there, {} back",
+            bytes(&offloaded),
+            size(out),
+            size(back)
+        );
+        list(&mut text, &offloaded, slots, lives);
     }
-    more(&mut text, residuals.len());
     let peak = (0..alive.len()).max_by_key(|&at| (alive[at], std::cmp::Reverse(at)))?;
     let (stage, name) = (stages[peak], &drafts[peak].kernel.name);
     let _ = writeln!(

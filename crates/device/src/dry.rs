@@ -3,6 +3,7 @@
 //! Its leaf is the memory crate's device of numbers, so every allocator, plan and verdict is live on it. A launch does
 //! nothing, at once.
 
+use crate::host::{HostBlock, HostCounter, HostExhausted, HostFigures, HostRange};
 use crate::{Device, DeviceRange, Launch, LaunchError, Operand};
 use std::sync::atomic::AtomicBool;
 use vramlab_ir::Kernel;
@@ -10,13 +11,14 @@ use vramlab_memory::{Driver, Fake, format_bytes};
 
 /// A device of `capacity` bytes: its leaf for the allocators, and the device that runs nothing.
 pub fn open(capacity: u64) -> (DryDevice, Box<dyn Driver>) {
-    (DryDevice { capacity }, Box::new(Fake::new(capacity)))
+    (DryDevice { capacity, host: HostCounter::new(None) }, Box::new(Fake::new(capacity)))
 }
 
 /// Runs nothing and holds nothing.
 #[derive(Clone, Debug)]
 pub struct DryDevice {
     capacity: u64,
+    host: HostCounter,
 }
 
 impl Device for DryDevice {
@@ -46,6 +48,19 @@ impl Device for DryDevice {
 
     fn fill(&self, _to: DeviceRange, _byte: u8) -> Result<(), LaunchError> {
         Ok(())
+    }
+
+    /// Counted, and nothing else: there is no data to put there.
+    fn host_memory(&self, bytes: u64) -> Result<HostBlock, HostExhausted> {
+        Ok(HostBlock::new(0, None, self.host.reserve(bytes)?))
+    }
+
+    fn host_figures(&self) -> HostFigures {
+        self.host.figures()
+    }
+
+    fn read_host(&self, _from: HostRange, _bytes: &mut [u8]) -> Result<(), LaunchError> {
+        Err(LaunchError::NoData)
     }
 }
 

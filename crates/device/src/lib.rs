@@ -14,7 +14,10 @@
 
 pub mod cpu;
 pub mod dry;
+mod host;
 pub mod shared;
+
+pub use host::{HostBlock, HostExhausted, HostFigures, HostRange};
 
 use std::fmt;
 use std::sync::atomic::AtomicBool;
@@ -41,6 +44,8 @@ impl DeviceRange {
 pub enum Operand {
     /// Device memory.
     Memory(DeviceRange),
+    /// Memory of the host, for kernels that copy from or to it; others refuse it.
+    Host(HostRange),
     /// One element by value: the word whose first bytes in memory are the element's. Only ever read; it has no address
     /// and costs no device memory.
     Scalar(u64),
@@ -69,6 +74,19 @@ pub trait Device: Send + Sync {
 
     /// Sets every byte of the range.
     fn fill(&self, to: DeviceRange, byte: u8) -> Result<(), LaunchError>;
+
+    /// `bytes` of host memory that launches copy from and to. It takes none of the device's bytes, and
+    /// goes back when the block is dropped.
+    ///
+    /// # Errors
+    /// When the host has not so much.
+    fn host_memory(&self, bytes: u64) -> Result<HostBlock, HostExhausted>;
+
+    /// How much host memory the device holds.
+    fn host_figures(&self) -> HostFigures;
+
+    /// Copies out of host memory of the device; both lengths are equal.
+    fn read_host(&self, from: HostRange, bytes: &mut [u8]) -> Result<(), LaunchError>;
 }
 
 /// A kernel that is ready to run.

@@ -95,6 +95,8 @@ pub struct MemoryAnalysis {
     pub temp_size_in_bytes: u64,
     pub generated_code_size_in_bytes: u64,
     pub peak_memory_in_bytes: u64,
+    /// Host memory that holds offloaded values during a run, beside the device's peak.
+    pub host_temp_size_in_bytes: u64,
     /// Packing buffers of matrix products, on the process heap and not on the device.
     pub host_scratch_bytes: u64,
 }

@@ -8,16 +8,65 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// The type of a value: `f32[4,3]`.
+/// Where the bytes of a value lie, under JAX's names of memory kinds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum MemorySpace {
+    /// The device's own memory, where everything is computed.
+    #[default]
+    Device,
+    /// Host memory that the device copies from and to. Only copies touch it.
+    PinnedHost,
+}
+
+impl MemorySpace {
+    pub const ALL: [MemorySpace; 2] = [MemorySpace::Device, MemorySpace::PinnedHost];
+
+    /// JAX's name of the memory kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemorySpace::Device => "device",
+            MemorySpace::PinnedHost => "pinned_host",
+        }
+    }
+
+    /// The memory kind of a name.
+    pub fn parse(name: &str) -> Option<MemorySpace> {
+        MemorySpace::ALL.into_iter().find(|space| space.name() == name)
+    }
+}
+
+/// The type of a value: `f32[4,3]`, and `f32<host>[4,3]` in host memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
     pub dtype: DType,
     pub shape: Shape,
+    pub memory: MemorySpace,
 }
 
 impl Type {
+    /// In device memory.
     pub fn new(dtype: DType, shape: impl Into<Shape>) -> Type {
-        Type { dtype, shape: shape.into() }
+        Type { dtype, shape: shape.into(), memory: MemorySpace::Device }
+    }
+
+    /// The same in another memory.
+    pub fn within(&self, memory: MemorySpace) -> Type {
+        Type { memory, ..self.clone() }
+    }
+
+    /// Whether it lies in host memory.
+    pub fn is_host(&self) -> bool {
+        self.memory == MemorySpace::PinnedHost
+    }
+
+    /// Bytes that it takes on the device.
+    pub fn device_bytes(&self) -> u64 {
+        if self.is_host() { 0 } else { self.bytes() }
+    }
+
+    /// Bytes that it takes on the host.
+    pub fn host_bytes(&self) -> u64 {
+        if self.is_host() { self.bytes() } else { 0 }
     }
 
     /// Bytes of the dense array; saturates, since a type may be asked about before it is refused.
@@ -31,7 +80,8 @@ impl Type {
 
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.dtype, self.shape)
+        let memory = if self.is_host() { "<host>" } else { "" };
+        write!(f, "{}{memory}{}", self.dtype, self.shape)
     }
 }
 

@@ -154,7 +154,7 @@ pub fn evaluate_lowering(
         Lowering::Elementwise(program) => elementwise(program, inputs, out),
         Lowering::Reduce { kind, axes } => reduce(*kind, axes, inputs[0], out),
         Lowering::View { offset, strides } => view(*offset, strides, inputs[0], out),
-        Lowering::Reshape | Lowering::Identity | Lowering::Barrier => {
+        Lowering::Reshape | Lowering::Identity | Lowering::Barrier | Lowering::Transfer => {
             Ok(Tensor { ty: out, bytes: inputs[0].bytes.clone() })
         }
         Lowering::Concatenate { axis } => concatenate(*axis, inputs, out),

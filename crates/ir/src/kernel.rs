@@ -9,7 +9,7 @@ mod control;
 pub use control::{Branch, Feed, Loop, Routine, Trips};
 
 use crate::dtype::DType;
-use crate::func::{Func, Type};
+use crate::func::{Func, MemorySpace, Type};
 use crate::lowering::{ConvAxis, ReduceKind};
 use crate::scalar::{Inst, Reg};
 use std::sync::Arc;
@@ -207,6 +207,18 @@ pub struct Space {
     pub moves: ConvAxis,
 }
 
+/// All bytes of one buffer copied to another of the same size: from device memory to the host's, or
+/// back. What a copy engine does beside the kernels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    pub bytes: u64,
+    /// The memory that is written.
+    pub to: MemorySpace,
+    /// Indices into the launch's `buffers`.
+    pub read: u32,
+    pub write: u32,
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     Rows(RowLoop),
@@ -215,6 +227,7 @@ pub enum Body {
     Conv(Conv),
     Cumulative(Cumulative),
     Scatter(Scatter),
+    Transfer(Transfer),
     Loop(Box<Loop>),
     Branch(Box<Branch>),
 }
@@ -254,6 +267,7 @@ impl Kernel {
             Body::Conv(conv) => vec![conv.write.buffer],
             Body::Cumulative(body) => vec![body.write],
             Body::Scatter(body) => vec![body.write],
+            Body::Transfer(body) => vec![body.write],
             Body::Loop(body) => body.writes(),
             Body::Branch(body) => body.writes(),
         }
@@ -269,6 +283,8 @@ pub enum Place {
     Result { index: u32 },
     /// Bytes `offset..` of the one temporary block.
     Temporary { offset: u64 },
+    /// Bytes `offset..` of the one block of host memory.
+    Host { offset: u64 },
 }
 
 /// A buffer of the program.
@@ -303,11 +319,15 @@ pub struct Program {
     pub results: Vec<ResultSource>,
     /// Bytes of each fresh result buffer, by `Place::Result` index.
     pub fresh_bytes: Vec<u64>,
+    /// The memory of each fresh result buffer.
+    pub fresh_memory: Vec<MemorySpace>,
     /// Bytes of the temporary block; 0: none is allocated.
     pub temp_bytes: u64,
+    /// Bytes of the block of host memory, where values are that were offloaded; 0: none is obtained.
+    pub host_temp_bytes: u64,
     /// Arguments that were offered for donation: used, or why not.
     pub donations: Vec<Donation>,
-    /// Requested bytes live at the peak: arguments + fresh results + temporaries (all of a
+    /// Requested bytes of the device live at the peak: arguments + fresh results + temporaries (all of a
     /// program's buffers are allocated before its first launch, as XLA does).
     pub peak_bytes: u64,
     /// Stages as text, in order: (name, text). For `%explain`.

@@ -68,6 +68,9 @@ pub enum Lowering {
     /// Input 0 itself, no sooner than the other inputs are computed. What reads it is not what
     /// reads input 0: no pass merges the two.
     Barrier,
+    /// Input 0 copied to the memory that the result's type names, no sooner than the other inputs are
+    /// computed. The one lowering that touches host memory.
+    Transfer,
     /// `out[i] = reduce(input 0 from its axis's beginning to i)`, or from i to its end. Never the
     /// kinds that give positions.
     Cumulative {

@@ -19,7 +19,7 @@
 //! shapes, `"text"`, `{ func … }`. `;` begins a comment. Spans are not part of the text.
 
 use crate::dtype::{DType, Literal};
-use crate::func::{Eqn, Func, Param, Params, Stage, Type, Value};
+use crate::func::{Eqn, Func, MemorySpace, Param, Params, Stage, Type, Value};
 use crate::primitive::Op;
 use crate::shape::Shape;
 use std::collections::HashMap;
@@ -364,7 +364,9 @@ impl<'a> Parser<'a> {
     }
 
     fn ty(&mut self) -> Parsed<Type> {
-        Ok(Type { dtype: self.dtype()?, shape: self.shape()? })
+        let dtype = self.dtype()?;
+        let memory = self.memory()?;
+        Ok(Type::new(dtype, self.shape()?).within(memory))
     }
 
     fn dtype(&mut self) -> Parsed<DType> {
@@ -373,6 +375,16 @@ impl<'a> Parser<'a> {
         let names = || DType::ALL.map(DType::name).join(" ");
         let message = || format!("`{word}` is not an element type; these are {}", names());
         DType::parse(word).ok_or_else(|| self.error_at(at, message()))
+    }
+
+    /// `<host>`, or nothing for device memory.
+    fn memory(&mut self) -> Parsed<MemorySpace> {
+        if !self.accept('<') {
+            return Ok(MemorySpace::Device);
+        }
+        self.keyword("host")?;
+        self.expect('>')?;
+        Ok(MemorySpace::PinnedHost)
     }
 
     fn shape(&mut self) -> Parsed<Shape> {

@@ -1,6 +1,7 @@
 //! The verifier: what every pass may rely on, said in words where it does not hold.
 
 use crate::func::{Eqn, Func, Param, Type, Value};
+use crate::lowering::Lowering;
 use crate::text::Names;
 use std::collections::HashSet;
 use std::fmt;
@@ -83,6 +84,13 @@ impl Verifier<'_> {
             Ok(types) => types,
             Err(fault) => return self.complain(place, fault.message),
         };
+        if let Some(at) = inputs.iter().position(Type::is_host)
+            && !matches!(eqn.op.lower(&inputs, &eqn.params), Lowering::Transfer)
+        {
+            let name = self.names.of_value(eqn.inputs[at]);
+            let message = format!("operand {name} is {}: only a copy reads host memory", inputs[at]);
+            return self.complain(place, message);
+        }
         if inferred.len() != eqn.outputs.len() {
             let (gives, names) = (inferred.len(), eqn.outputs.len());
             return self

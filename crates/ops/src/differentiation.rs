@@ -6,11 +6,11 @@ use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::{Held, Rule, Zero};
 use crate::rule::Term;
 use crate::special::applied;
-use vramlab_ir::{Fault, Lowering, Type};
+use vramlab_ir::{Fault, Lowering, MemorySpace, Type};
 
 /// The ops of this file.
 pub static DIFFERENTIATION: &[&Entry] =
-    &[&STOP_GRADIENT, &CHECKPOINT_NAME, &BARRIER, &CHECKPOINT, &CUSTOM_VJP];
+    &[&STOP_GRADIENT, &CHECKPOINT_NAME, &BARRIER, &DEVICE_PUT, &CHECKPOINT, &CUSTOM_VJP];
 
 /// The value, as a constant to gradients.
 pub static STOP_GRADIENT: Entry = Entry {
@@ -56,6 +56,44 @@ pub static BARRIER: Entry = Entry {
         if b.batched(0) { held } else { held.broadcast(&b.leading(&b.shape(0))) }
     }),
 };
+
+/// A value copied to another memory.
+pub static DEVICE_PUT: Entry = Entry {
+    name: "device_put",
+    doc: "The first operand copied to the memory kind of the parameter, \"device\" or \"pinned_host\", \
+          no sooner than the other operands are computed. What checkpoint policies offload with; \
+          gradients stay in device memory. XLA's MoveToHost and MoveToDevice.",
+    example: "let policy = save_and_offload_only_these_names([\"a\"], [\"h\"], \"device\", \"pinned_host\");\n\
+              let f = jit(grad(checkpoint_with(policy, |[x]| checkpoint_name(&x.tanh(), \"h\").exp().sum())));\n\
+              f([&ones([3])])",
+    operands: Operands::AtLeast(1),
+    params: &[ParamSpec::new("memory_kind", Format::Text, "Where to: device or pinned_host.")],
+    meaning: Meaning::Own {
+        infer: |a| Ok(vec![a.inputs[0].within(memory_kind(a)?)]),
+        lower: |_| Lowering::Transfer,
+    },
+    gradient: Rule(|r| r.give(0, || r.ct)),
+    batch: Batch::Rule(|b| {
+        let mut operands: Vec<Term> = (0..b.operands()).map(|k| b.x(k)).collect();
+        let shape = b.leading(&b.shape(0));
+        // Only copies touch host memory, so a value is repeated on the device's side of the copy.
+        let from_device = b.params.text("memory_kind") == Some(MemorySpace::PinnedHost.name());
+        if from_device && !b.batched(0) {
+            operands[0] = operands[0].broadcast(&shape);
+        }
+        let put = b.apply(b.params.clone(), &operands);
+        if from_device || b.batched(0) { put } else { put.broadcast(&shape) }
+    }),
+};
+
+fn memory_kind(a: &Application) -> Result<MemorySpace, Fault> {
+    let name = a.text("memory_kind");
+    MemorySpace::parse(name).ok_or_else(|| {
+        let known = MemorySpace::ALL.map(MemorySpace::name).join(" and ");
+        let message = format!("there is no memory kind {name:?}");
+        a.argument_fault(message).help(format!("the memory kinds are {known}"))
+    })
+}
 
 /// A function whose values a gradient computes again.
 pub static CHECKPOINT: Entry = Entry {

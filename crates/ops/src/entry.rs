@@ -206,7 +206,7 @@ fn infer_elementwise(
     let dtype = application.want(domain, 0)?;
     (1..application.inputs.len()).try_for_each(|input| application.want_equal(0, input))?;
     let shape = application.broadcast()?;
-    Ok(Type { dtype: result_dtype(&Body::build(dtype, program)), shape })
+    Ok(Type::new(result_dtype(&Body::build(dtype, program)), shape))
 }
 
 fn result_dtype(program: &ScalarProgram) -> vramlab_ir::DType {

@@ -68,7 +68,9 @@ pub use control::{COND, SCAN, WHILE};
 pub use conv::CONV;
 pub use create::{FULL, IOTA, RANDOM_BITS};
 pub use cumulative::{CUMMAX, CUMMIN, CUMPROD, CUMSUM};
-pub use differentiation::{BARRIER, CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, STOP_GRADIENT};
+pub use differentiation::{
+    BARRIER, CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, DEVICE_PUT, STOP_GRADIENT,
+};
 pub use domain::Domain;
 pub use dot::DOT;
 pub use elementwise::*;

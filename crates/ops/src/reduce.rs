@@ -86,15 +86,15 @@ pub(crate) fn infer(
     let shape = reduced_shape(input, &axes, application.flag("keep"));
     match kind {
         ReduceKind::Sum | ReduceKind::Prod | ReduceKind::Any | ReduceKind::All => {
-            Ok(Type { dtype, shape })
+            Ok(Type::new(dtype, shape))
         }
         ReduceKind::Max | ReduceKind::Min => {
             let empty = input.elements() == 0 && shape.elements() != 0;
-            if empty { Err(no_elements(application)) } else { Ok(Type { dtype, shape }) }
+            if empty { Err(no_elements(application)) } else { Ok(Type::new(dtype, shape)) }
         }
         ReduceKind::ArgMax | ReduceKind::ArgMin => {
             check_position_axis(application, &axes)?;
-            Ok(Type { dtype: DType::I32, shape })
+            Ok(Type::new(DType::I32, shape))
         }
     }
 }

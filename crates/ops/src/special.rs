@@ -34,7 +34,7 @@ fn infer_select(a: &Application) -> Result<Vec<Type>, Fault> {
         return Err(a.fault(FaultKind::DType, what).help("compare with something first"));
     }
     a.want_equal(1, 2)?;
-    Ok(vec![Type { dtype: a.inputs[1].dtype, shape: a.broadcast()? }])
+    Ok(vec![Type::new(a.inputs[1].dtype, a.broadcast()?)])
 }
 
 /// The halves are moved as they are: selecting does not round.
@@ -59,7 +59,7 @@ pub static CONVERT: Entry = Entry {
 };
 
 fn infer_convert(a: &Application) -> Result<Vec<Type>, Fault> {
-    Ok(vec![Type { dtype: a.dtype("dtype"), shape: a.inputs[0].shape.clone() }])
+    Ok(vec![Type::new(a.dtype("dtype"), a.inputs[0].shape.clone())])
 }
 
 fn lower_convert(a: &Application) -> Lowering {

@@ -80,7 +80,7 @@ impl Random {
     }
 
     fn ty(&mut self) -> Type {
-        Type { dtype: self.pick(&DType::ALL), shape: self.shape() }
+        Type::new(self.pick(&DType::ALL), self.shape())
     }
 
     fn operands(&mut self, entry: &Entry) -> Vec<Type> {

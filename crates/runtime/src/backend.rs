@@ -4,7 +4,9 @@ use crate::config::{Config, DeviceConfig, SharedDevice, USUAL_DRY_CAPACITY};
 use std::sync::Arc;
 use vramlab_compiler::Options;
 use vramlab_device::shared::{self, Joining, Seat, SharedDriver};
-use vramlab_device::{Device, DeviceRange, Launch, LaunchError, cpu, dry};
+use vramlab_device::{
+    Device, DeviceRange, HostBlock, HostExhausted, HostFigures, Launch, LaunchError, cpu, dry,
+};
 use vramlab_ir::{CompileRequest, Fault, FaultKind, Func, Program};
 use vramlab_memory::{Block, Driver, UNIT, format_bytes};
 
@@ -158,6 +160,26 @@ impl Backend {
             let range = DeviceRange::new(from.address() + offset, bytes);
             let done = self.device.download(range, &mut host);
             done.expect("a live block lies in device memory");
+        }
+        host
+    }
+
+    /// Host memory that launches copy from and to.
+    pub fn host_memory(&self, bytes: u64) -> Result<HostBlock, HostExhausted> {
+        self.device.host_memory(bytes)
+    }
+
+    /// How much of it is held.
+    pub fn host_figures(&self) -> HostFigures {
+        self.device.host_figures()
+    }
+
+    /// Bytes of an array in host memory. Where the device has no data they are zeros: callers ask first.
+    pub fn read_host(&self, from: &HostBlock, offset: u64, bytes: u64) -> Vec<u8> {
+        let mut host = vec![0; bytes as usize];
+        if self.carries_data() {
+            let done = self.device.read_host(from.part(offset, bytes), &mut host);
+            done.expect("a live block lies in host memory");
         }
         host
     }

@@ -3,6 +3,7 @@
 //! A [`Storage`] is one block of the device; a claim is one holder's right to it, under a type of its own, so a
 //! reshape is a second claim and costs nothing. The last claim to end hands the block back to its caller.
 
+use vramlab_device::HostBlock;
 use vramlab_ir::{BufferId, Origin, Type};
 use vramlab_memory::Block;
 
@@ -20,8 +21,10 @@ pub(crate) struct StorageId(u32);
 
 /// One block and the claims on it.
 pub(crate) struct Storage {
-    /// Empty for arrays without elements.
+    /// Empty for arrays without elements, and for those in host memory.
     pub block: Block,
+    /// The bytes of an array in host memory, which no allocator knows of.
+    pub host: Option<HostBlock>,
     first: BufferId,
     /// Claims behind the first, in the order of their making.
     more: Vec<BufferId>,
@@ -59,6 +62,21 @@ fn id_of(slot: u32, generation: u32) -> BufferId {
 impl Buffers {
     /// A new buffer with its first claim.
     pub fn insert(&mut self, block: Block, ty: Type, origin: Origin) -> BufferId {
+        self.insert_storage(block, None, ty, origin)
+    }
+
+    /// A new buffer in host memory with its first claim.
+    pub fn insert_host(&mut self, host: HostBlock, ty: Type, origin: Origin) -> BufferId {
+        self.insert_storage(Block::empty(), Some(host), ty, origin)
+    }
+
+    fn insert_storage(
+        &mut self,
+        block: Block,
+        host: Option<HostBlock>,
+        ty: Type,
+        origin: Origin,
+    ) -> BufferId {
         let slot = match self.vacant_storages.pop() {
             Some(slot) => slot,
             None => {
@@ -68,7 +86,7 @@ impl Buffers {
         };
         let claim = Claim { storage: StorageId(slot), ty, owner: None, origin };
         let first = self.insert_claim(claim);
-        self.storages[slot as usize] = Some(Storage { block, first, more: Vec::new() });
+        self.storages[slot as usize] = Some(Storage { block, host, first, more: Vec::new() });
         first
     }
 

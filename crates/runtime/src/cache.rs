@@ -79,7 +79,7 @@ impl Compiled {
     }
 
     pub fn argument_bytes(&self) -> u64 {
-        self.params.iter().map(Type::bytes).sum()
+        self.params.iter().map(Type::device_bytes).sum()
     }
 
     /// JAX's figures of the plan.
@@ -91,11 +91,12 @@ impl Compiled {
         };
         MemoryAnalysis {
             argument_size_in_bytes: self.argument_bytes(),
-            output_size_in_bytes: self.results.iter().map(Type::bytes).sum(),
+            output_size_in_bytes: self.results.iter().map(Type::device_bytes).sum(),
             alias_size_in_bytes: self.program.results.iter().map(aliased).sum(),
             temp_size_in_bytes: self.program.temp_bytes,
             generated_code_size_in_bytes: self.code_bytes(),
             peak_memory_in_bytes: self.program.peak_bytes,
+            host_temp_size_in_bytes: self.program.host_temp_bytes,
             host_scratch_bytes: scratch.max().unwrap_or(0),
         }
     }

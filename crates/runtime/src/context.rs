@@ -478,8 +478,11 @@ impl Context {
             let message = format!("bytes {offset}.. +{bytes} lie outside {}", claim.ty);
             return Err(Fault::new(FaultKind::Argument, "download", message));
         }
-        let block = &state.buffers.storage(claim.storage).block;
-        Ok(self.backend.read(block, offset, bytes))
+        let storage = state.buffers.storage(claim.storage);
+        Ok(match &storage.host {
+            Some(host) => self.backend.read_host(host, offset, bytes),
+            None => self.backend.read(&storage.block, offset, bytes),
+        })
     }
 }
 

@@ -7,9 +7,11 @@ use crate::context::{Context, State, gone};
 use crate::oom::Stop;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use vramlab_device::{DeviceRange, LaunchError, Operand};
+use vramlab_device::{DeviceRange, HostBlock, LaunchError, Operand};
 use vramlab_ir::kernel::{Place, ResultSource};
-use vramlab_ir::{Argument, BufferId, ExecutableId, Fault, FaultKind, Origin, Type};
+use vramlab_ir::{
+    Argument, BufferId, ExecutableId, Fault, FaultKind, MemorySpace, Origin, Type,
+};
 use vramlab_memory::{Block, OwnerId, Stream};
 
 /// Vectors that every run needs, kept from run to run.
@@ -41,8 +43,12 @@ enum Source {
 /// The blocks of one run, by role; on failure all of them go back.
 #[derive(Default)]
 struct Blocks {
+    /// Empty for results in host memory.
     fresh: Vec<Block>,
+    fresh_host: Vec<Option<HostBlock>>,
     temporary: Option<Block>,
+    /// Where values are that were offloaded.
+    host: Option<HostBlock>,
     /// Copies of arguments that a kernel writes into and that somebody else holds.
     copies: Vec<Option<Block>>,
     /// The highest requested bytes so far.
@@ -85,6 +91,14 @@ fn overwritten<'r>(
     let written = resolved.iter().zip(&run.compiled.written);
     let whole = |(argument, written): &(&Resolved, &bool)| **written && argument.copy.is_none();
     written.filter(whole).filter_map(|(argument, _)| argument.moved)
+}
+
+/// Host memory for a run: in no pool, so no rung of the ladder can help.
+fn obtain_host(run: &Run<'_>, bytes: u64) -> Result<HostBlock, Stop> {
+    run.context.backend.host_memory(bytes).map_err(|exhausted| {
+        let fault = Fault::new(FaultKind::OutOfMemory, &*run.compiled.name, exhausted.to_string());
+        Stop::Fault(fault.help("offload fewer values, or let the checkpoint compute them again"))
+    })
 }
 
 struct Run<'a> {
@@ -187,9 +201,14 @@ impl State {
         blocks: &mut Blocks,
     ) -> Result<(), Stop> {
         let owner = self.made_in(run.origin);
-        for &bytes in &run.compiled.program.fresh_bytes {
-            let block = self.obtain(run, bytes, owner, blocks)?;
+        let program = &run.compiled.program;
+        for (&bytes, memory) in program.fresh_bytes.iter().zip(&program.fresh_memory) {
+            let (block, host) = match memory {
+                MemorySpace::Device => (self.obtain(run, bytes, owner, blocks)?, None),
+                MemorySpace::PinnedHost => (Block::empty(), Some(obtain_host(run, bytes)?)),
+            };
             blocks.fresh.push(block);
+            blocks.fresh_host.push(host);
         }
         for index in 0..resolved.len() {
             let scalar = matches!(resolved[index].source, Source::Scalar(_));
@@ -200,10 +219,14 @@ impl State {
                 blocks.copies.push(Some(block));
             }
         }
-        let temp_bytes = run.compiled.program.temp_bytes;
+        let temp_bytes = program.temp_bytes;
         if temp_bytes > 0 {
             let block = self.obtain(run, temp_bytes, run.compiled.temporary, blocks)?;
             blocks.temporary = Some(block);
+        }
+        // Last: when the device has no room, no host memory was pinned for nothing.
+        if program.host_temp_bytes > 0 {
+            blocks.host = Some(obtain_host(run, program.host_temp_bytes)?);
         }
         Ok(())
     }
@@ -321,7 +344,15 @@ impl State {
             Operand::Memory(DeviceRange::new(block.address() + offset, ty.bytes()))
         };
         match place {
-            Place::Result { index } => at(&blocks.fresh[index as usize], 0),
+            Place::Result { index } => match &blocks.fresh_host[index as usize] {
+                Some(host) => Operand::Host(host.part(0, ty.bytes())),
+                None => at(&blocks.fresh[index as usize], 0),
+            },
+            Place::Host { offset } => {
+                let host = blocks.host.as_ref();
+                let host = host.expect("a program that offloads has a block of host memory");
+                Operand::Host(host.part(offset, ty.bytes()))
+            }
             Place::Temporary { offset } => {
                 let block = blocks.temporary.as_ref();
                 at(block.expect("a program with temporaries has a temporary block"), offset)
@@ -332,7 +363,13 @@ impl State {
                     (Some(copy), _) => {
                         at(blocks.copies[copy].as_ref().expect("copies live through the run"), 0)
                     }
-                    (None, Source::Storage(storage)) => at(&self.buffers.storage(storage).block, 0),
+                    (None, Source::Storage(storage)) => {
+                        let storage = self.buffers.storage(storage);
+                        match &storage.host {
+                            Some(host) => Operand::Host(host.part(0, ty.bytes())),
+                            None => at(&storage.block, 0),
+                        }
+                    }
                     (None, Source::Scalar(word)) => Operand::Scalar(word),
                 }
             }
@@ -355,9 +392,12 @@ impl State {
             let ty = ty.clone();
             let id = match *source {
                 ResultSource::Fresh { index } => {
-                    let block = fresh[index as usize].take();
-                    let block = block.expect("a fresh buffer is one result's");
-                    self.buffers.insert(block, ty, run.origin)
+                    let index = index as usize;
+                    let block = fresh[index].take().expect("a fresh buffer is one result's");
+                    match blocks.fresh_host[index].take() {
+                        Some(host) => self.buffers.insert_host(host, ty, run.origin),
+                        None => self.buffers.insert(block, ty, run.origin),
+                    }
                 }
                 ResultSource::Same { result } => {
                     let first = self.buffers.get(results[result as usize]);

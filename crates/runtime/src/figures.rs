@@ -5,6 +5,7 @@ use crate::cache::{CompileCounts, CompileTally, Compiled};
 use crate::context::{Context, State};
 use crate::owners;
 use std::collections::HashMap;
+use vramlab_device::HostFigures;
 use vramlab_ir::{
     BufferId, Engine, Explanation, MemoryFigures, Origin, Program, ScopeFigures, Type,
 };
@@ -363,6 +364,11 @@ impl Context {
     /// Bytes by owner, largest first.
     pub fn owners(&self) -> Vec<OwnerReport> {
         self.lock().owners()
+    }
+
+    /// Host memory that the device holds for offloaded values, beside all of the ledger.
+    pub fn host_memory(&self) -> HostFigures {
+        self.backend.host_figures()
     }
 
     /// The live arrays, in the order of their making.

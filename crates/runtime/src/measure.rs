@@ -6,7 +6,7 @@ use vramlab_ir::kernel::{
     Access, Body, Branch, ColumnReduce, Conv, Donation, Dot, Epilogue, Feed, Loop, LoopInst,
     ResultSource, Routine, RowLoop, Sink, Slot, Space, Stage, Start, Trips,
 };
-use vramlab_ir::{Eqn, Func, Kernel, Param, Program, ReduceKind, Reg, Shape, Type, Value};
+use vramlab_ir::{Eqn, Func, Kernel, MemorySpace, Param, Program, ReduceKind, Reg, Shape, Type, Value};
 
 /// Bytes on the host's heap that belong to a value, beside its own `size_of`.
 pub(crate) trait Behind {
@@ -59,6 +59,7 @@ nothing_behind!(
     isize,
     Value,
     Reg,
+    MemorySpace,
     ReduceKind,
     Feed,
     ResultSource,
@@ -213,7 +214,7 @@ impl Behind for Kernel {
             Body::Columns(columns) => columns.behind(),
             Body::Dot(dot) => dot.behind(),
             Body::Conv(conv) => conv.behind(),
-            Body::Cumulative(_) | Body::Scatter(_) => 0,
+            Body::Cumulative(_) | Body::Scatter(_) | Body::Transfer(_) => 0,
             Body::Loop(looped) => whole(&**looped),
             Body::Branch(branch) => whole(&**branch),
         };
@@ -240,6 +241,7 @@ impl Behind for Program {
             + self.kernels.behind()
             + self.results.behind()
             + self.fresh_bytes.behind()
+            + self.fresh_memory.behind()
             + self.donations.behind()
             + self.stages.behind()
             + self.notes.behind()

@@ -1,11 +1,12 @@
-//! Nodes that are kernels by themselves: running sums, scatter-add, loops and branches.
+//! Nodes that are kernels by themselves: running sums, scatter-add, copies to and from the host, loops
+//! and branches.
 
 use super::{Draft, name};
 use crate::fuse::Group;
 use crate::graph::{Graph, Kind, NodeId};
 use crate::prepare::RegionImage;
 use vramlab_ir::Kernel;
-use vramlab_ir::kernel::{Body, Cumulative, Scatter};
+use vramlab_ir::kernel::{Body, Cumulative, Scatter, Transfer};
 
 pub(super) fn draft(graph: &Graph, group: &Group, slots: &[u32]) -> Draft {
     let id = group.order;
@@ -59,6 +60,14 @@ fn array(graph: &Graph, group: &Group, slot: &dyn Fn(NodeId) -> u32) -> Draft {
                 (read, bytes(updates), graph.elements(updates) as u64),
             )
         }
+        Kind::Transfer => {
+            let bytes = node.ty.bytes();
+            let transfer = Transfer { bytes, to: node.ty.memory, read: 0, write: 1 };
+            // Traffic of device memory: one side of the copy.
+            let to_host = node.ty.is_host();
+            let work = (if to_host { bytes } else { 0 }, if to_host { 0 } else { bytes }, 0);
+            (Body::Transfer(transfer), &node.inputs[..1], work)
+        }
         _ => unreachable!("no other node is a kernel by itself"),
     };
     let mut reads: Vec<u32> = inputs.iter().map(|&input| slot(input)).collect();
@@ -73,7 +82,8 @@ fn array(graph: &Graph, group: &Group, slot: &dyn Fn(NodeId) -> u32) -> Draft {
     let (bytes_read, bytes_written, flops) = work;
     let name = name(graph, &[id]);
     let kernel = Kernel { name, buffers, body, bytes_read, bytes_written, flops };
-    of_group(group, kernel, reads, vec![write], in_place)
+    let after_slots = group.after_nodes.iter().map(|&node| slot(node)).collect();
+    Draft { after_slots, ..of_group(group, kernel, reads, vec![write], in_place) }
 }
 
 /// A loop or a branch, its buffers' nodes replaced by slots.

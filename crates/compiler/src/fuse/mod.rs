@@ -182,7 +182,8 @@ impl Fuser<'_> {
             | Kind::Update
             | Kind::Conv(_)
             | Kind::Cumulative { .. }
-            | Kind::Scatter { .. } => self.store(id),
+            | Kind::Scatter { .. }
+            | Kind::Transfer => self.store(id),
             Kind::Region(_) => unreachable!("taken above"),
         }
     }

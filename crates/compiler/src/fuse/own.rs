@@ -25,6 +25,7 @@ impl Fuser<'_> {
                 self.whole(id, &self.graph.node(id).inputs[..1], &[id]);
             }
             Kind::Scatter { .. } => self.own_scatter(id),
+            Kind::Transfer => self.own_transfer(id),
             Kind::Param(_) | Kind::Empty | Kind::Reshape | Kind::Output(_) | Kind::Scratch => {}
             Kind::Region(_) => unreachable!("a region has no value to store"),
         }
@@ -213,6 +214,12 @@ impl Fuser<'_> {
         let copy = self.operand_copy(id);
         let scatter = self.whole(id, &self.graph.node(id).inputs[1..], &[id]);
         self.groups[scatter as usize].after.push(copy);
+    }
+
+    /// A copy between memories: no kernel, so nothing is ever computed along with it.
+    fn own_transfer(&mut self, id: NodeId) {
+        let transfer = self.whole(id, &self.graph.node(id).inputs[..1], &[id]);
+        self.order_after(id, &[(transfer, 0)]);
     }
 
     /// A loop or a branch, once one of its results is asked for.

@@ -12,9 +12,10 @@ mod search;
 pub(crate) use in_place::in_place;
 pub use pack::{Buffer, Packing, pack};
 
-use crate::Options;
+use crate::{Options, Slots};
 use crate::emit::Draft;
 use std::cmp::Reverse;
+use vramlab_ir::MemorySpace;
 use vramlab_ir::kernel::{Donation, Place, ResultSource};
 
 /// Temporaries begin at multiples of this: a cache line, and the widest vector.
@@ -27,7 +28,10 @@ pub(crate) struct Plan {
     pub dropped: Vec<bool>,
     pub results: Vec<ResultSource>,
     pub fresh_bytes: Vec<u64>,
+    /// The memory of each fresh buffer.
+    pub fresh_memory: Vec<MemorySpace>,
     pub temp_bytes: u64,
+    pub host_temp_bytes: u64,
     pub donations: Vec<Donation>,
     pub peak_bytes: u64,
 }
@@ -37,6 +41,12 @@ impl Plan {
     /// argument is used, nothing is left to save.
     pub fn could_be_lower(&self) -> bool {
         self.temp_bytes > 0 || self.donations.iter().any(|donation| !donation.used)
+    }
+
+    /// Bytes of fresh results on the device.
+    pub fn fresh_device_bytes(&self) -> u64 {
+        let fresh = self.fresh_bytes.iter().zip(&self.fresh_memory);
+        fresh.filter(|(_, memory)| **memory == MemorySpace::Device).map(|(bytes, _)| bytes).sum()
     }
 }
 
@@ -70,19 +80,22 @@ struct Life {
 
 pub(crate) fn assign(
     drafts: &[Draft],
-    bytes: &[u64],
+    slots: &Slots,
     donated: &[bool],
     results: &[u32],
     options: &Options,
 ) -> Plan {
-    let mut planner = Planner::new(drafts, bytes, donated, results);
+    let mut planner = Planner::new(drafts, slots, donated, results);
     planner.work_in_place(drafts);
     planner.take_donated();
     planner.finish(options)
 }
 
 struct Planner<'a> {
+    /// Bytes on the device: slots in host memory have none, and nothing here moves into them.
     bytes: &'a [u64],
+    /// Bytes of the slots in host memory.
+    host: &'a [Option<u64>],
     donated: &'a [bool],
     results: &'a [u32],
     lives: Vec<Life>,
@@ -96,10 +109,11 @@ struct Planner<'a> {
 impl<'a> Planner<'a> {
     fn new(
         drafts: &[Draft],
-        bytes: &'a [u64],
+        slots: &'a Slots,
         donated: &'a [bool],
         results: &'a [u32],
     ) -> Planner<'a> {
+        let (bytes, host) = (slots.bytes.as_slice(), slots.host.as_slice());
         let end = drafts.len() + 1;
         let mut lives = vec![Life { first: usize::MAX, last: 0, writers: 0 }; bytes.len()];
         for (draft, time) in drafts.iter().zip(1..) {
@@ -136,7 +150,7 @@ impl<'a> Planner<'a> {
             .collect();
         let moved = (0..bytes.len() as u32).collect();
         let dropped = vec![false; drafts.len()];
-        Planner { bytes, donated, results, lives, moved, storages, dropped }
+        Planner { bytes, host, donated, results, lives, moved, storages, dropped }
     }
 
     /// The slot whose storage holds `slot`.
@@ -191,6 +205,7 @@ impl<'a> Planner<'a> {
     fn finish(mut self, options: &Options) -> Plan {
         self.lodge();
         let (offsets, temp_bytes) = self.pack_temporaries(options);
+        let (host_offsets, host_temp_bytes) = self.pack_host(options);
         let (results, fresh_bytes, fresh_of) = self.result_sources();
         let places: Vec<Place> = (0..self.bytes.len())
             .map(|slot| {
@@ -200,15 +215,29 @@ impl<'a> Planner<'a> {
                     Home::Result(result) => {
                         Place::Result { index: fresh_of[result as usize].unwrap_or(0) }
                     }
+                    Home::Temporary if self.host[slot].is_some() => {
+                        Place::Host { offset: host_offsets[slot] }
+                    }
                     Home::Temporary => Place::Temporary { offset: offsets[storage] },
                 }
             })
             .collect();
         let donations = self.donations(&results);
         let arguments: u64 = self.bytes[..self.donated.len()].iter().sum();
-        let peak_bytes = arguments + fresh_bytes.iter().sum::<u64>() + temp_bytes;
-        let dropped = self.dropped;
-        Plan { places, dropped, results, fresh_bytes, temp_bytes, donations, peak_bytes }
+        let fresh_memory = self.fresh_memory(&fresh_of);
+        let mut plan = Plan {
+            places,
+            dropped: self.dropped,
+            results,
+            fresh_bytes,
+            fresh_memory,
+            temp_bytes,
+            host_temp_bytes,
+            donations,
+            peak_bytes: arguments + temp_bytes,
+        };
+        plan.peak_bytes += plan.fresh_device_bytes();
+        plan
     }
 
     /// Temporaries move into buffers that exist anyway while these are idle.
@@ -291,15 +320,37 @@ impl<'a> Planner<'a> {
         if packed.is_empty() {
             return (offsets, 0);
         }
+        let height = self.pack_into(&mut offsets, &packed, |s| self.storages[s].bytes, options);
+        (offsets, height)
+    }
+
+    /// Offloaded values share a block of host memory of their own, by slot.
+    fn pack_host(&self, options: &Options) -> (Vec<u64>, u64) {
+        let mut offsets = vec![0; self.storages.len()];
+        let bytes = |slot: usize| self.host[slot].unwrap_or(0);
+        let temporary = |slot: &u32| self.storages[*slot as usize].home == Home::Temporary;
+        let slots = (0..self.storages.len() as u32).filter(|&slot| bytes(slot as usize) > 0);
+        let packed: Vec<u32> = slots.filter(temporary).collect();
+        if packed.is_empty() {
+            return (offsets, 0);
+        }
+        let height = self.pack_into(&mut offsets, &packed, bytes, options);
+        (offsets, height)
+    }
+
+    /// One block for these storages, by when they are in use; its size.
+    fn pack_into(
+        &self,
+        offsets: &mut [u64],
+        packed: &[u32],
+        bytes: impl Fn(usize) -> u64,
+        options: &Options,
+    ) -> u64 {
         let buffers: Vec<Buffer> = packed
             .iter()
             .map(|&s| {
-                let storage = &self.storages[s as usize];
-                Buffer {
-                    lower: storage.first as u64,
-                    upper: storage.last as u64 + 1,
-                    size: storage.bytes,
-                }
+                let Storage { first, last, .. } = self.storages[s as usize];
+                Buffer { lower: first as u64, upper: last as u64 + 1, size: bytes(s as usize) }
             })
             .collect();
         // A step looks at what is alive together, so many buffers get fewer steps.
@@ -308,7 +359,17 @@ impl<'a> Planner<'a> {
         for (&storage, &offset) in packed.iter().zip(&packing.offsets) {
             offsets[storage as usize] = offset;
         }
-        (offsets, packing.height)
+        packing.height
+    }
+
+    /// The memory of each fresh buffer, by the results that have one.
+    fn fresh_memory(&self, fresh_of: &[Option<u32>]) -> Vec<MemorySpace> {
+        let own = self.results.iter().zip(fresh_of).filter(|(_, fresh)| fresh.is_some());
+        own.map(|(&slot, _)| match self.host[slot as usize] {
+            Some(_) => MemorySpace::PinnedHost,
+            None => MemorySpace::Device,
+        })
+        .collect()
     }
 
     /// How each result comes about, the bytes of fresh buffers, and the fresh buffer of each result
@@ -328,7 +389,8 @@ impl<'a> Planner<'a> {
                 }
                 (_, Some(earlier)) => ResultSource::Same { result: earlier as u32 },
                 _ => {
-                    fresh_bytes.push(self.bytes[slot as usize]);
+                    let slot = slot as usize;
+                    fresh_bytes.push(self.host[slot].unwrap_or(self.bytes[slot]));
                     let index = fresh_bytes.len() as u32 - 1;
                     fresh_of[result] = Some(index);
                     ResultSource::Fresh { index }

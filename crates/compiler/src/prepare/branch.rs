@@ -4,6 +4,7 @@ use super::{Buffers, Inside, RegionImage, Work, inside, outputs, scratch, under}
 use crate::Options;
 use crate::graph::{Graph, Kind, NodeId};
 use crate::region::BranchRegion;
+use vramlab_ir::MemorySpace;
 use vramlab_ir::kernel::{Body, Branch, ResultSource, Routine};
 
 pub(super) fn compile(
@@ -28,12 +29,18 @@ pub(super) fn compile(
         output.expect("a region has a node for every result").1
     };
     let results: Vec<NodeId> = branch.outputs.iter().map(|&number| node(number)).collect();
-    let temp_bytes = branches.iter().map(|b| b.routine.temp_bytes).max().unwrap_or(0);
-    let scratch = (temp_bytes > 0).then(|| {
-        let id = scratch(graph, region, temp_bytes);
-        buffers.read(id);
-        buffers.write(id)
-    });
+    let most = |of: fn(&Routine) -> u64| branches.iter().map(|b| of(&b.routine)).max().unwrap_or(0);
+    let temp_bytes = most(|routine| routine.temp_bytes);
+    let host_bytes = most(|routine| routine.host_temp_bytes);
+    let mut scratch = |bytes: u64, memory| {
+        (bytes > 0).then(|| {
+            let id = scratch(graph, region, bytes, memory);
+            buffers.read(id);
+            buffers.write(id)
+        })
+    };
+    let host_scratch = scratch(host_bytes, MemorySpace::PinnedHost);
+    let scratch = scratch(temp_bytes, MemorySpace::Device);
     let in_place: Vec<(NodeId, NodeId)> =
         taken.into_iter().map(|(result, operand)| (results[result], inputs[operand + 1])).collect();
     let results: Vec<u32> = results.into_iter().map(|id| buffers.write(id)).collect();
@@ -51,6 +58,7 @@ pub(super) fn compile(
             arguments,
             results,
             scratch,
+            host_scratch,
         })),
         buffers: buffers.nodes,
         reads: buffers.reads,

@@ -6,6 +6,7 @@ use super::{
 use crate::Options;
 use crate::graph::{Graph, Kind, NodeId};
 use crate::region::{Carry, LoopRegion, Role, TripsRegion};
+use vramlab_ir::MemorySpace;
 use vramlab_ir::kernel::{Body, Feed, Loop, ResultSource, Routine, Trips};
 
 pub(super) fn compile(
@@ -62,12 +63,13 @@ impl Compiled {
         }
     }
 
-    fn temp_bytes(&self) -> u64 {
+    /// Bytes that body and condition work in, each in its turn.
+    fn most(&self, of: fn(&Routine) -> u64) -> u64 {
         let condition = match &self.trips {
-            CompiledTrips::While { condition, .. } => condition.routine.temp_bytes,
+            CompiledTrips::While { condition, .. } => of(&condition.routine),
             CompiledTrips::Counted { .. } => 0,
         };
-        self.body.routine.temp_bytes.max(condition)
+        of(&self.body.routine).max(condition)
     }
 }
 
@@ -179,8 +181,11 @@ impl Image<'_> {
         let inits: Vec<u32> = first.iter().map(|&init| self.buffers.read(init)).collect();
         let results: Vec<u32> = compiled.carries.iter().map(|c| self.output(c.output)).collect();
         let storages = self.storages(&turns, &results, compiled.length());
-        let temp_bytes = compiled.temp_bytes();
+        let temp_bytes = compiled.most(|routine| routine.temp_bytes);
         let scratch = (temp_bytes > 0).then(|| self.scratch(temp_bytes));
+        let host_bytes = compiled.most(|routine| routine.host_temp_bytes);
+        let host_scratch =
+            (host_bytes > 0).then(|| self.scratch_in(host_bytes, MemorySpace::PinnedHost));
         let copied: Vec<(NodeId, NodeId)> = storages
             .iter()
             .zip(&first)
@@ -209,7 +214,17 @@ impl Image<'_> {
         let Buffers { nodes, reads, writes } = self.buffers;
         let body = compiled.body.routine;
         let next = turns.next;
-        let looped = Loop { trips, body, arguments, inits, storages, next, results, scratch };
+        let looped = Loop {
+            trips,
+            body,
+            arguments,
+            inits,
+            storages,
+            next,
+            results,
+            scratch,
+            host_scratch,
+        };
         RegionImage {
             body: Body::Loop(Box::new(looped)),
             buffers: nodes,
@@ -245,7 +260,11 @@ impl Image<'_> {
     }
 
     fn scratch(&mut self, bytes: u64) -> u32 {
-        let id = scratch(self.graph, self.region, bytes);
+        self.scratch_in(bytes, MemorySpace::Device)
+    }
+
+    fn scratch_in(&mut self, bytes: u64, memory: MemorySpace) -> u32 {
+        let id = scratch(self.graph, self.region, bytes, memory);
         // Written and read here alone, so that it ends here.
         self.buffers.read(id);
         self.buffers.write(id)

@@ -275,9 +275,9 @@ impl Slab {
 
 /// An address range of our own, inaccessible until opened, with a guard page behind it. Unmapped on drop.
 #[derive(Debug)]
-struct Mapping {
-    base: u64,
-    bytes: u64,
+pub(super) struct Mapping {
+    pub base: u64,
+    pub bytes: u64,
     /// The whole range from the system, guard included.
     outer_base: u64,
     outer_bytes: u64,
@@ -285,7 +285,7 @@ struct Mapping {
 
 impl Mapping {
     /// Reserves `bytes`, rounded up to pages, aligned to 2 MiB where that is their size or less.
-    fn new(bytes: u64) -> io::Result<Mapping> {
+    pub fn new(bytes: u64) -> io::Result<Mapping> {
         let bytes = round_up(bytes, PAGE);
         let align = if bytes >= HUGE { HUGE } else { PAGE };
         let outer = bytes.checked_add(align + PAGE).and_then(|outer| usize::try_from(outer).ok());
@@ -302,7 +302,7 @@ impl Mapping {
     }
 
     /// Lets `bytes` at `address` be read and written; they read as zeros.
-    fn open(&self, address: u64, bytes: u64) -> io::Result<()> {
+    pub fn open(&self, address: u64, bytes: u64) -> io::Result<()> {
         let start = ptr::with_exposed_provenance_mut(address as usize);
         let bytes = bytes as usize;
         // SAFETY: the range lies within this mapping, which is ours and was not yet given out.

@@ -17,7 +17,9 @@ pub use memory::CpuDriver;
 pub use pool::Pool;
 pub use space::{AddressSpace, DevicePtr};
 
+use crate::host::{HostBlock, HostCounter, HostExhausted, HostFigures, HostRange};
 use crate::{Device, DeviceRange, Launch, LaunchError, Operand};
+use memory::Mapping;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use vramlab_ir::Kernel;
@@ -41,15 +43,63 @@ pub fn open(options: Options) -> (CpuDevice, Box<dyn Driver>) {
     let driver = CpuDriver::new(bytes, space.clone());
     let threads = options.threads.unwrap_or_else(pool::processors);
     let isa = options.isa.filter(|isa| isa.available()).unwrap_or_else(Isa::best);
-    (CpuDevice { space, pool: Arc::new(Pool::new(threads)), isa }, Box::new(driver))
+    let pool = Arc::new(Pool::new(threads));
+    let host = Host { space: AddressSpace::default(), counter: HostCounter::new(most()) };
+    (CpuDevice { space, host, pool, isa }, Box::new(driver))
 }
 
 /// Runs kernel images on memory of its leaf.
 #[derive(Clone, Debug)]
 pub struct CpuDevice {
     space: AddressSpace,
+    host: Host,
     pool: Arc<Pool>,
     isa: Isa,
+}
+
+/// The host's memory beside the device. It has a list of its own, so that no address of the one is
+/// taken for one of the other.
+#[derive(Clone, Debug)]
+struct Host {
+    space: AddressSpace,
+    counter: HostCounter,
+}
+
+impl Host {
+    fn obtain(&self, bytes: u64) -> Result<HostBlock, HostExhausted> {
+        let reservation = self.counter.reserve(bytes)?;
+        if bytes == 0 {
+            return Ok(HostBlock::new(0, None, reservation));
+        }
+        let opened = Mapping::new(bytes).and_then(|mapping| {
+            mapping.open(mapping.base, mapping.bytes)?;
+            Ok(mapping)
+        });
+        let Ok(mapping) = opened else {
+            return Err(HostExhausted { asked: bytes, figures: self.counter.figures() });
+        };
+        let base = mapping.base;
+        self.space.insert(base, bytes);
+        let listed = Listed { space: self.space.clone(), base, _mapping: mapping };
+        Ok(HostBlock::new(base, Some(Box::new(listed)), reservation))
+    }
+
+    fn pointer(&self, range: HostRange) -> Result<DevicePtr, LaunchError> {
+        self.space.pointer(DeviceRange::new(range.address, range.bytes))
+    }
+}
+
+/// A mapping that launches may use.
+struct Listed {
+    space: AddressSpace,
+    base: u64,
+    _mapping: Mapping,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.space.remove(self.base);
+    }
 }
 
 impl CpuDevice {
@@ -77,7 +127,8 @@ impl Device for CpuDevice {
 
     fn prepare(&self, kernel: &Kernel) -> Result<Box<dyn Launch>, LaunchError> {
         let prepared = tier0::Prepared::new(kernel, self.isa)?;
-        Ok(Box::new(CpuLaunch { prepared, space: self.space.clone(), pool: self.pool.clone() }))
+        let (space, host) = (self.space.clone(), self.host.clone());
+        Ok(Box::new(CpuLaunch { prepared, space, host, pool: self.pool.clone() }))
     }
 
     fn upload(&self, to: DeviceRange, bytes: &[u8]) -> Result<(), LaunchError> {
@@ -99,11 +150,24 @@ impl Device for CpuDevice {
         self.space.pointer(to)?.fill(byte);
         Ok(())
     }
+
+    fn host_memory(&self, bytes: u64) -> Result<HostBlock, HostExhausted> {
+        self.host.obtain(bytes)
+    }
+
+    fn host_figures(&self) -> HostFigures {
+        self.host.counter.figures()
+    }
+
+    fn read_host(&self, from: HostRange, bytes: &mut [u8]) -> Result<(), LaunchError> {
+        self.host.pointer(from)?.read_into(bytes)
+    }
 }
 
 struct CpuLaunch {
     prepared: tier0::Prepared,
     space: AddressSpace,
+    host: Host,
     pool: Arc<Pool>,
 }
 
@@ -121,6 +185,10 @@ impl Launch for CpuLaunch {
         for operand in operands {
             pointers.push(match operand {
                 Operand::Memory(range) => self.space.pointer(*range)?,
+                Operand::Host(range) if self.prepared.touches_host() => self.host.pointer(*range)?,
+                Operand::Host(HostRange { address, bytes }) => {
+                    return Err(LaunchError::Outside { address: *address, bytes: *bytes });
+                }
                 Operand::Scalar(word) => DevicePtr::to_scalar(word),
             });
         }

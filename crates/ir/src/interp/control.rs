@@ -4,7 +4,6 @@ use super::{Tensor, owned, run};
 use crate::fault::Fault;
 use crate::func::Type;
 use crate::lowering::{ScanLoop, WhileLoop};
-use crate::shape::Shape;
 
 pub(super) fn scan(
     scan: &ScanLoop,
@@ -36,7 +35,7 @@ pub(super) fn scan(
 
 /// Slice `at` of the leading axis.
 fn slice(array: &Tensor, at: usize) -> Tensor {
-    let ty = Type { dtype: array.ty.dtype, shape: Shape::from(&array.ty.shape[1..]) };
+    let ty = Type::new(array.ty.dtype, &array.ty.shape[1..]);
     let size = ty.bytes() as usize;
     let bytes = array.bytes[at * size..][..size].to_vec();
     Tensor { ty, bytes }

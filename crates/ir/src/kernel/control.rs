@@ -4,7 +4,7 @@ use super::{Kernel, Place, ResultSource, Slot};
 
 /// The inside of a loop or of a branch, compiled like a program: `Place::Argument` is one of its
 /// arguments, `Place::Result` a buffer that the image around it names, `Place::Temporary` bytes of
-/// the scratch that it names.
+/// the scratch that it names, `Place::Host` bytes of its scratch on the host.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Routine {
     pub name: String,
@@ -13,6 +13,7 @@ pub struct Routine {
     pub results: Vec<ResultSource>,
     pub fresh_bytes: Vec<u64>,
     pub temp_bytes: u64,
+    pub host_temp_bytes: u64,
 }
 
 /// A loop. The carried values lie in `storages`, of which the body's iterations take turns: before
@@ -35,6 +36,8 @@ pub struct Loop {
     pub results: Vec<u32>,
     /// The launch's buffer with `temp_bytes` of body and condition.
     pub scratch: Option<u32>,
+    /// The launch's buffer with `host_temp_bytes` of body and condition, in host memory.
+    pub host_scratch: Option<u32>,
 }
 
 /// How often a loop runs.
@@ -74,6 +77,7 @@ pub struct Branch {
     /// The launch's buffers of the results. What a routine leaves elsewhere is copied there.
     pub results: Vec<u32>,
     pub scratch: Option<u32>,
+    pub host_scratch: Option<u32>,
 }
 
 impl Routine {
@@ -114,7 +118,8 @@ impl Loop {
             Trips::While { holds, .. } => Some(*holds),
             Trips::Counted { .. } => None,
         };
-        fixed.chain(self.storages.iter().copied()).chain(self.scratch).chain(holds).collect()
+        let scratch = self.scratch.into_iter().chain(self.host_scratch);
+        fixed.chain(self.storages.iter().copied()).chain(scratch).chain(holds).collect()
     }
 }
 
@@ -123,6 +128,7 @@ impl Branch {
         let branches = [&self.on_true, &self.on_false];
         let arguments = branches.iter().flat_map(|routine| routine.arguments_written());
         let arguments = arguments.map(|argument| self.arguments[argument]);
-        arguments.chain(self.results.iter().copied()).chain(self.scratch).collect()
+        let scratch = self.scratch.into_iter().chain(self.host_scratch);
+        arguments.chain(self.results.iter().copied()).chain(scratch).collect()
     }
 }

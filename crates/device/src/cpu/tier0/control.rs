@@ -23,7 +23,25 @@ pub(super) struct Loop {
     storages: Vec<u32>,
     next: Vec<u32>,
     results: Vec<u32>,
-    scratch: Option<u32>,
+    scratch: Scratch<u32>,
+}
+
+/// Where a routine works in: device memory, and the host's for what it offloads.
+#[derive(Clone, Copy, Debug)]
+struct Scratch<T> {
+    device: Option<T>,
+    host: Option<T>,
+}
+
+impl Scratch<u32> {
+    fn pointers(
+        self,
+        ready: &Ready,
+        buffers: &[DevicePtr],
+    ) -> Result<Scratch<DevicePtr>, LaunchError> {
+        let of = |number: Option<u32>| number.map(|n| one(ready, buffers, n)).transpose();
+        Ok(Scratch { device: of(self.device)?, host: of(self.host)? })
+    }
 }
 
 #[derive(Debug)]
@@ -51,7 +69,7 @@ struct Step {
 struct Places<'a> {
     arguments: &'a [DevicePtr],
     fresh: &'a [DevicePtr],
-    scratch: Option<DevicePtr>,
+    scratch: Scratch<DevicePtr>,
 }
 
 impl Routine {
@@ -113,7 +131,8 @@ impl Places<'_> {
         match place {
             Place::Argument { index } => self.arguments.get(index as usize)?.part(0, bytes),
             Place::Result { index } => self.fresh.get(index as usize)?.part(0, bytes),
-            Place::Temporary { offset } => self.scratch?.part(offset, bytes),
+            Place::Temporary { offset } => self.scratch.device?.part(offset, bytes),
+            Place::Host { offset } => self.scratch.host?.part(offset, bytes),
         }
     }
 }
@@ -174,7 +193,7 @@ impl Arguments {
 
 impl Loop {
     pub fn new(kernel: &Kernel, image: &LoopImage, isa: Isa) -> Result<Loop, LaunchError> {
-        let LoopImage { trips, body, arguments, inits, storages, next, results, scratch } = image;
+        let LoopImage { trips, body, arguments, inits, storages, next, results, .. } = image;
         let trips = match trips {
             Trips::Counted { length, reverse } => {
                 DecodedTrips::Counted { length: *length, reverse: *reverse }
@@ -202,7 +221,7 @@ impl Loop {
             storages: storages.clone(),
             next: next.clone(),
             results: results.clone(),
-            scratch: *scratch,
+            scratch: Scratch { device: image.scratch, host: image.host_scratch },
         })
     }
 
@@ -233,7 +252,7 @@ impl Loop {
                 storage.copy_from(init)?;
             }
         }
-        let scratch = self.scratch.map(|number| one(ready, buffers, number)).transpose()?;
+        let scratch = self.scratch.pointers(ready, buffers)?;
         let mut turn = Turn {
             looped: self,
             arguments: Arguments::new(ready, &self.arguments, buffers, &storages, &counter)?,
@@ -317,7 +336,7 @@ struct Turn<'l> {
     arguments: Arguments,
     spare: Vec<DevicePtr>,
     pointers: Vec<DevicePtr>,
-    scratch: Option<DevicePtr>,
+    scratch: Scratch<DevicePtr>,
 }
 
 impl Turn<'_> {
@@ -347,7 +366,7 @@ pub(super) struct Branch {
     on_false: Routine,
     arguments: Vec<u32>,
     results: Vec<u32>,
-    scratch: Option<u32>,
+    scratch: Scratch<u32>,
 }
 
 impl Branch {
@@ -363,7 +382,7 @@ impl Branch {
             on_false: Routine::new(&image.on_false, isa)?,
             arguments: image.arguments.clone(),
             results: image.results.clone(),
-            scratch: image.scratch,
+            scratch: Scratch { device: image.scratch, host: image.host_scratch },
         })
     }
 
@@ -393,7 +412,7 @@ impl Branch {
         let fresh: Option<Vec<DevicePtr>> = fresh.into_iter().collect();
         let unused = || malformed(ready.kernel, "a fresh buffer is no result's");
         let fresh = fresh.ok_or_else(unused)?;
-        let scratch = self.scratch.map(|number| one(ready, buffers, number)).transpose()?;
+        let scratch = self.scratch.pointers(ready, buffers)?;
         let places = Places { arguments: &arguments, fresh: &fresh, scratch };
         taken.run(ready, &places, &mut Vec::new())?;
         for (source, &result) in taken.results.iter().zip(&results) {

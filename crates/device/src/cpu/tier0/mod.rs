@@ -31,6 +31,7 @@ mod registers;
 mod rows;
 mod scatter;
 mod step;
+mod transfer;
 mod vector;
 
 use super::isa::Isa;
@@ -61,6 +62,7 @@ enum Decoded {
     Dot(Box<dot::Dot>),
     Cumulative(cumulative::Cumulative),
     Scatter(scatter::Scatter),
+    Transfer(transfer::Transfer),
     Loop(Box<control::Loop>),
     Branch(Box<control::Branch>),
     Conv(Box<conv::Conv>),
@@ -85,6 +87,7 @@ impl Prepared {
                 Decoded::Cumulative(cumulative::Cumulative::new(kernel, image)?)
             }
             Body::Scatter(image) => Decoded::Scatter(scatter::Scatter::new(kernel, image)?),
+            Body::Transfer(image) => Decoded::Transfer(transfer::Transfer(*image)),
             Body::Loop(image) => Decoded::Loop(Box::new(control::Loop::new(kernel, image, isa)?)),
             Body::Branch(image) => {
                 Decoded::Branch(Box::new(control::Branch::new(kernel, image, isa)?))
@@ -111,6 +114,7 @@ impl Prepared {
             Decoded::Dot(dot) => dot.run(&ready, buffers),
             Decoded::Cumulative(body) => body.run(&ready, buffers),
             Decoded::Scatter(body) => body.run(&ready, buffers),
+            Decoded::Transfer(body) => body.run(&ready, buffers),
             Decoded::Loop(body) => body.run(&ready, buffers),
             Decoded::Branch(body) => body.run(&ready, buffers),
             Decoded::Conv(conv) => conv.run(&ready, buffers),
@@ -122,7 +126,7 @@ impl Prepared {
             Decoded::Rows(rows) => rows.code_bytes(),
             Decoded::Columns(columns) => columns.code_bytes(),
             Decoded::Dot(dot) => dot.code_bytes(),
-            Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
+            Decoded::Cumulative(_) | Decoded::Scatter(_) | Decoded::Transfer(_) => 0,
             Decoded::Loop(body) => body.code_bytes(),
             Decoded::Branch(body) => body.code_bytes(),
             Decoded::Conv(conv) => conv.code_bytes(),
@@ -135,7 +139,7 @@ impl Prepared {
             Decoded::Rows(rows) => rows.scratch_bytes(),
             Decoded::Columns(columns) => columns.scratch_bytes(),
             Decoded::Dot(dot) => dot.scratch_bytes(),
-            Decoded::Cumulative(_) | Decoded::Scatter(_) => 0,
+            Decoded::Cumulative(_) | Decoded::Scatter(_) | Decoded::Transfer(_) => 0,
             Decoded::Loop(body) => body.scratch_bytes(),
             Decoded::Branch(body) => body.scratch_bytes(),
             Decoded::Conv(conv) => conv.scratch_bytes(),
