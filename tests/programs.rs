@@ -97,7 +97,7 @@ impl Writer {
     }
 
     fn argument(&mut self) {
-        let ty = Type { dtype: self.pick(&DTYPES), shape: self.shape() };
+        let ty = Type::new(self.pick(&DTYPES), self.shape());
         let value = self.builder.param(ty.clone());
         let tensor = self.tensor(ty);
         self.arguments.push(tensor.clone());
@@ -220,7 +220,8 @@ impl Writer {
             }
             Format::DType => Param::DType(self.pick(&DTYPES)),
             Format::Shape => Param::Shape(self.shape()),
-            Format::Text => Param::Text("jit".into()),
+            // A name, or the memory kind of a copy.
+            Format::Text => Param::Text("device".into()),
             Format::Func => unreachable!("calls are not drawn"),
         }
     }

@@ -273,6 +273,19 @@ pub(crate) fn checkpoint(
     Ok((trace::held(&CHECKPOINT, params, &inputs)?, structure))
 }
 
+/// A policy that offloads.
+///
+/// # Errors
+/// An unknown memory kind, or a name in both lists.
+pub(crate) fn offloading(
+    name: &str,
+    saved: Vec<String>,
+    offloaded: Vec<String>,
+    kinds: [&str; 2],
+) -> Result<Policy, Fault> {
+    Policy::offloading(name, saved, offloaded, kinds).map_err(placed)
+}
+
 /// # Errors
 /// A length below 1.
 pub(crate) fn segment_length(k: i64) -> Result<usize, Fault> {
@@ -304,7 +317,7 @@ pub(crate) fn checkpoint_name(x: Input, name: &str) -> Result<Array, Fault> {
 
 fn check_names(policy: &Policy, func: &Func) -> Result<(), Fault> {
     let given = vramlab_transform::names(func);
-    let Some(unknown) = policy.names().iter().find(|name| !given.contains(name)) else {
+    let Some(unknown) = policy.names().find(|name| !given.contains(name)) else {
         return Ok(());
     };
     let message = format!("{policy}: no checkpoint_name in the function gives {unknown:?}");

@@ -311,6 +311,35 @@ pub fn save_any_names_but_these<const K: usize>(names: [&str; K]) -> Policy {
     Policy::AnyNamesButThese(names.map(str::to_string).into())
 }
 
+/// Of the values named by checkpoint_name, those with the first names are kept, and those with the
+/// second wait in host memory until their gradient: copied there once they are made, and back before
+/// they are read. `offload_src` is "device", `offload_dst` "pinned_host".
+///
+/// # Panics
+/// With a fault that names it: an unknown memory kind, or a name in both lists.
+#[track_caller]
+pub fn save_and_offload_only_these_names<const K: usize, const M: usize>(
+    names_which_can_be_saved: [&str; K],
+    names_which_can_be_offloaded: [&str; M],
+    offload_src: &str,
+    offload_dst: &str,
+) -> Policy {
+    let saved = names_which_can_be_saved.map(str::to_string).into();
+    let offloaded = names_which_can_be_offloaded.map(str::to_string).into();
+    let name = "save_and_offload_only_these_names";
+    or_raise(differentiate::offloading(name, saved, offloaded, [offload_src, offload_dst]))
+}
+
+/// Results of matrix products without batch axes wait in host memory until their gradient.
+///
+/// # Panics
+/// With a fault that names it: an unknown memory kind.
+#[track_caller]
+pub fn offload_dot_with_no_batch_dims(offload_src: &str, offload_dst: &str) -> Policy {
+    let name = "offload_dot_with_no_batch_dims";
+    or_raise(differentiate::offloading(name, vec![], vec![], [offload_src, offload_dst]))
+}
+
 /// The function for every example at once: each argument has one more leading axis, and so has every
 /// result.
 pub fn vmap<const N: usize, Out: Tree>(

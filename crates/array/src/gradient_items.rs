@@ -111,6 +111,17 @@ fn policy(decoder: &mut Decoder) -> Result<Policy, Fault> {
 
 fn policy_value(name: &'static str, arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
     let mut decoder = Decoder::new(name, arguments);
+    if name.contains("offload") {
+        let mut names = || match name {
+            "offload_dot_with_no_batch_dims" => Ok(Vec::new()),
+            _ => decoder.texts(),
+        };
+        let (saved, offloaded) = (names()?, names()?);
+        let (from, to) = (decoder.text()?, decoder.text()?);
+        decoder.end()?;
+        let policy = differentiate::offloading(name, saved, offloaded, [&from, &to])?;
+        return Ok(Dyn::Text(policy.to_string().into()));
+    }
     let takes = vramlab_transform::POLICIES.iter().any(|(own, takes, _)| *own == name && *takes);
     let names = if takes { decoder.texts()? } else { Vec::new() };
     decoder.end()?;
@@ -211,6 +222,12 @@ policies! {
     "save_any_names_but_these"
         "fn save_any_names_but_these<const K: usize>(names: [&str; K]) -> Policy"
         "All named values are kept but those with these names.";
+    "save_and_offload_only_these_names"
+        "fn save_and_offload_only_these_names<const K: usize, const M: usize>(names_which_can_be_saved: [&str; K], names_which_can_be_offloaded: [&str; M], offload_src: &str, offload_dst: &str) -> Policy"
+        "Of the values named by checkpoint_name, those with the first names are kept, and those with the second wait in host memory (from \"device\" to \"pinned_host\") until their gradient.";
+    "offload_dot_with_no_batch_dims"
+        "fn offload_dot_with_no_batch_dims(offload_src: &str, offload_dst: &str) -> Policy"
+        "Results of matrix products without batch axes wait in host memory (from \"device\" to \"pinned_host\") until their gradient.";
 }
 
 pub(crate) static GRADIENTS: &[Item] = &[

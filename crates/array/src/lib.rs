@@ -89,9 +89,10 @@ pub mod prelude {
     pub use crate::gradient::{
         Transformed, checkpoint, checkpoint_name, checkpoint_segments, checkpoint_with, custom_vjp,
         dots_saveable, dots_with_no_batch_dims_saveable, everything_saveable, grad, grad_wrt,
-        hessian, jacfwd, jacobian, jacrev, jvp, nothing_saveable, remat, residuals,
-        save_any_names_but_these, save_anything_except_these_names, save_only_these_names,
-        stop_gradient, value_and_grad, value_and_grad_aux, value_and_grad_aux_wrt,
+        hessian, jacfwd, jacobian, jacrev, jvp, nothing_saveable, offload_dot_with_no_batch_dims,
+        remat, residuals, save_and_offload_only_these_names, save_any_names_but_these,
+        save_anything_except_these_names, save_only_these_names, stop_gradient, value_and_grad,
+        value_and_grad_aux, value_and_grad_aux_wrt,
         value_and_grad_wrt, vjp, vmap, vmap_wrt,
     };
     pub use crate::host::{display, input, sleep};

@@ -350,6 +350,7 @@ pub(crate) fn analysis_record(analysis: &MemoryAnalysis) -> Dyn {
             ("temp_size_in_bytes", field(analysis.temp_size_in_bytes)),
             ("generated_code_size_in_bytes", field(analysis.generated_code_size_in_bytes)),
             ("peak_memory_in_bytes", field(analysis.peak_memory_in_bytes)),
+            ("host_temp_size_in_bytes", field(analysis.host_temp_size_in_bytes)),
             ("host_scratch_bytes", field(analysis.host_scratch_bytes)),
         ],
     }

@@ -266,6 +266,7 @@ pub static RECORDS: &[Record] = &[
             ("temp_size_in_bytes", "u64"),
             ("generated_code_size_in_bytes", "u64"),
             ("peak_memory_in_bytes", "u64"),
+            ("host_temp_size_in_bytes", "u64"),
             ("host_scratch_bytes", "u64"),
         ],
     },

@@ -9,7 +9,7 @@ use crate::operand::{Input, Number};
 use crate::trace;
 use std::collections::HashMap;
 use vramlab_ir::{DType, Eqn, Fault, Func, Literal, Origin, Param, Params, Span, Value};
-use vramlab_ops::{BARRIER, FULL};
+use vramlab_ops::{BARRIER, DEVICE_PUT, FULL};
 use vramlab_transform::{Joint, Stage};
 
 /// The owners' names of values that live longer than their own stage.
@@ -81,9 +81,12 @@ impl Tape {
             (name, _) if name == BARRIER.name => return Ok(vec![self.again(eqn.inputs[0])]),
             _ => {}
         }
+        // Equations run in order, so a copy needs none of what it waits for.
+        let copies = eqn.op.name() == DEVICE_PUT.name;
+        let read = if copies { &eqn.inputs[..1] } else { &eqn.inputs[..] };
         let slots: Vec<&Slot> =
-            eqn.inputs.iter().map(|v| self.slots[v.index()].as_ref().expect(ALIVE)).collect();
-        let dtypes: Vec<DType> = eqn.inputs.iter().map(|&v| func.ty(v).dtype).collect();
+            read.iter().map(|v| self.slots[v.index()].as_ref().expect(ALIVE)).collect();
+        let dtypes: Vec<DType> = read.iter().map(|&v| func.ty(v).dtype).collect();
         let inputs: Vec<Input> = slots.into_iter().map(input).collect();
         let arrays =
             at(eqn.span, || eager::equation(eqn.op, eqn.params.clone(), &inputs, &dtypes))?;

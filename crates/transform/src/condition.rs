@@ -60,6 +60,9 @@ impl Branch {
         }
         let joint = Joint::finish(reverse.writer, params.len(), results.len(), all);
         let cut = Cut::new(&joint);
+        if cut.kept.iter().any(|&value| joint.func.ty(value).is_host()) {
+            return Err(crate::fault::offload_inside(COND.name, None));
+        }
         let mut taken = vec![false; slots.len()];
         let places = cut
             .kept

@@ -2,7 +2,7 @@
 
 use crate::joint::{Joint, Mark};
 use crate::reverse::Reverse;
-use vramlab_ir::{DType, Fault, FaultKind, Func, Stage, Value};
+use vramlab_ir::{DType, Fault, FaultKind, Func, MemorySpace, Stage, Type, Value};
 
 /// `func` and the product of cotangents with its Jacobian: parameters, then one cotangent a result;
 /// results, then one cotangent for each of the parameters `wrt`. An integer result's cotangent is
@@ -12,8 +12,10 @@ use vramlab_ir::{DType, Fault, FaultKind, Func, Stage, Value};
 /// A parameter that is no float, or an op without gradient on the way.
 pub fn vjp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
     let seeds = |reverse: &mut Reverse, results: &[Value]| {
+        // Cotangents are in device memory, wherever the results are.
         let types = reverse.types(results);
-        Ok(types.iter().map(|ty| reverse.writer.param(ty)).collect())
+        let seed = |ty: &Type| reverse.writer.param(&ty.within(MemorySpace::Device));
+        Ok(types.iter().map(seed).collect())
     };
     joint("vjp", func, wrt, seeds)
 }

@@ -19,7 +19,7 @@ pub struct Exchange {
     pub span: Option<Span>,
     /// Operands that are values of the program, which live until the recomputation.
     pub kept: u64,
-    /// Values computed again, which would have been kept.
+    /// Values computed again or offloaded, which would have been kept on the device.
     pub dropped: u64,
 }
 

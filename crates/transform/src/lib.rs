@@ -26,6 +26,7 @@ mod gradient;
 mod jacobian;
 mod joint;
 mod loops;
+mod offload;
 mod policy;
 mod residual;
 mod reverse;

@@ -193,6 +193,9 @@ impl Reverse {
             .collect();
         let body = Body::new(scan, &flow, ys).map_err(|fault| fault::at(fault, eqn.span))?;
         let cut = Cut::new(&body.joint);
+        if cut.kept.iter().any(|&value| body.joint.func.ty(value).is_host()) {
+            return Err(fault::offload_inside(SCAN.name, eqn.span));
+        }
         let kept = body.kept(scan, &cut);
         let stacked = self.forward_again(at, eqn, scan, &body, &cut, &kept)?;
         let mark = Mark { stage: Stage::Backward, of: SCAN.name, span: eqn.span };

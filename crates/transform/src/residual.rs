@@ -2,7 +2,7 @@
 
 use crate::joint::{Exchange, Joint};
 use crate::split::{Cut, definitions};
-use vramlab_ir::{Span, Stage, Type, Value};
+use vramlab_ir::{Eqn, Func, Span, Stage, Type, Value};
 
 /// One value that lives from forward to backward.
 #[derive(Clone, Debug, PartialEq)]
@@ -12,7 +12,8 @@ pub struct Residual {
     pub ty: Type,
     /// Position among the program's parameters, when it is one.
     pub param: Option<usize>,
-    /// The op that made it; `argument` for parameters.
+    /// The op that made it; `argument` for parameters. Of a copy in host memory the op that made what
+    /// was copied.
     pub op: &'static str,
     /// Where the user wrote that op.
     pub span: Option<Span>,
@@ -29,7 +30,7 @@ pub fn residuals(joint: &Joint) -> Vec<Residual> {
     kept.sort_by_key(|value| (by[value.index()], *value));
     kept.into_iter()
         .map(|value| {
-            let made = by[value.index()].map(|at| &func.eqns[at]);
+            let made = maker(func, &by, value);
             Residual {
                 value,
                 ty: func.ty(value).clone(),
@@ -40,6 +41,15 @@ pub fn residuals(joint: &Joint) -> Vec<Residual> {
             }
         })
         .collect()
+}
+
+/// The equation that made a value, or what it is a copy of.
+fn maker<'f>(func: &'f Func, by: &[Option<usize>], value: Value) -> Option<&'f Eqn> {
+    let eqn = &func.eqns[by[value.index()]?];
+    match func.ty(value).is_host() {
+        true => maker(func, by, eqn.inputs[0]).or(Some(eqn)),
+        false => Some(eqn),
+    }
 }
 
 /// Through what the backward repeats of the forward, such as views.
@@ -106,19 +116,24 @@ fn idle_checkpoints(joint: &Joint) -> String {
 fn total(joint: &Joint) -> String {
     let all = residuals(joint);
     let made: Vec<&Residual> = all.iter().filter(|residual| residual.param.is_none()).collect();
-    let bytes: u64 = made.iter().map(|residual| residual.ty.bytes()).sum();
-    let plural = if made.len() == 1 { "" } else { "s" };
+    let (offloaded, held): (Vec<&Residual>, Vec<&Residual>) =
+        made.iter().copied().partition(|residual| residual.ty.is_host());
+    let sum = |of: &[&Residual]| -> String {
+        let bytes = size(of.iter().map(|residual| residual.ty.bytes()).sum());
+        let plural = if of.len() == 1 { "" } else { "s" };
+        format!("{bytes} in {} value{plural}", of.len())
+    };
     let kept = all.len() - made.len();
     let arguments = match kept {
         0 => String::new(),
         1 => ", and one argument, which is there anyway".to_string(),
         n => format!(", and {n} arguments, which are there anyway"),
     };
-    format!(
-        "kept for the backward pass: {} in {} value{plural}{arguments}\n",
-        size(bytes),
-        made.len()
-    )
+    let offloaded = match offloaded.is_empty() {
+        true => String::new(),
+        false => format!(", {} offloaded to pinned_host", sum(&offloaded)),
+    };
+    format!("kept for the backward pass: {}{offloaded}{arguments}\n", sum(&held))
 }
 
 fn row(residual: &Residual, arguments: usize) -> [String; 4] {
@@ -132,6 +147,10 @@ fn row(residual: &Residual, arguments: usize) -> [String; 4] {
     let wanted = match wanted.as_slice() {
         [one] if one == "checkpoint" => "where recomputation starts".to_string(),
         wanted => format!("for the gradient of {}", wanted.join("; ")),
+    };
+    let wanted = match residual.ty.is_host() {
+        true => format!("offloaded to pinned_host, {wanted}"),
+        false => wanted,
     };
     [residual.ty.to_string(), size(residual.ty.bytes()), made, wanted]
 }

@@ -3,6 +3,7 @@
 use crate::activity::through;
 use crate::fault;
 use crate::joint::{Exchange, Mark};
+use crate::offload::{Offloaded, Offloading};
 use crate::policy::Policy;
 use crate::writer::Writer;
 use std::collections::HashSet;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use vramlab_ir::{
     Eqn, Fault, Func, Gradient, Lowering, Params, Pullback, Span, Stage, Type, Value,
 };
-use vramlab_ops::{BARRIER, CHECKPOINT, CUSTOM_VJP};
+use vramlab_ops::{BARRIER, CHECKPOINT, CUSTOM_VJP, DEVICE_PUT};
 
 /// A joint program as it is written. The vectors are indexed by value and grow with the program.
 pub(crate) struct Reverse {
@@ -18,6 +19,7 @@ pub(crate) struct Reverse {
     /// Which values a gradient can flow through.
     active: Vec<bool>,
     cotangents: Vec<Option<Value>>,
+    pub(crate) offloaded: Offloaded,
 }
 
 /// What there is to go back through, in order.
@@ -37,6 +39,8 @@ pub(crate) struct Region {
     outputs: Vec<Value>,
     /// Values of the function that the policy saved: what they were in the forward.
     saved: Vec<Option<Value>>,
+    /// Values of the function that the policy offloaded: what they were, and their copies.
+    offloaded: Vec<Option<(Value, Value)>>,
     span: Option<Span>,
 }
 
@@ -56,7 +60,12 @@ const DEFINED: &str = "a program defines values before their use";
 
 impl Reverse {
     pub fn new(name: &str) -> Reverse {
-        Reverse { writer: Writer::new(name), active: Vec::new(), cotangents: Vec::new() }
+        Reverse {
+            writer: Writer::new(name),
+            active: Vec::new(),
+            cotangents: Vec::new(),
+            offloaded: Offloaded::default(),
+        }
     }
 
     pub fn is_active(&self, value: Value) -> bool {
@@ -200,12 +209,18 @@ impl Reverse {
             name if name == CHECKPOINT.name => {
                 let policy = Policy::parse(eqn.params.text("policy").unwrap_or_default())?;
                 let func = inline(&inner)?;
-                let (outputs, env) = self.inline(&func, &inputs, &fresh(&func), None)?;
                 let kept = policy.saveable(&func);
+                let Offloading { forward, copies } = Offloading::of(&policy, &func, &kept);
+                let (outputs, env) = self.inline(&forward, &inputs, &fresh(&forward), None)?;
+                let copied = |(at, copy): (usize, Option<Value>)| {
+                    Some((env[at].expect(DEFINED), env[copy?.index()].expect(DEFINED)))
+                };
+                let offloaded = copies.into_iter().enumerate().map(copied).collect();
                 let saved = env.into_iter().zip(kept).map(|(v, keep)| v.filter(|_| keep)).collect();
                 let results = outputs.clone();
                 let span = eqn.span;
-                tape.push(Record::Region(Box::new(Region { func, inputs, outputs, saved, span })));
+                let region = Region { func, inputs, outputs, saved, offloaded, span };
+                tape.push(Record::Region(Box::new(region)));
                 Ok(results)
             }
             name if name == CUSTOM_VJP.name => {
@@ -274,10 +289,15 @@ impl Reverse {
         let needed: Vec<bool> = eqn.inputs.iter().map(|&v| self.is_active(v)).collect();
         let cotangents: Vec<Option<Value>> =
             eqn.outputs.iter().map(|&v| self.cotangent(v)).collect();
+        let after: Vec<Value> = cotangents.iter().flatten().copied().collect();
+        let mut fetched = |values: &[Value]| -> Result<Vec<Value>, Fault> {
+            values.iter().map(|&value| self.fetched(value, &after, eqn.span)).collect()
+        };
+        let (inputs, outputs) = (fetched(&eqn.inputs)?, fetched(&eqn.outputs)?);
         let pullback = Pullback {
             builder: &mut self.writer.builder,
-            inputs: &eqn.inputs,
-            outputs: &eqn.outputs,
+            inputs: &inputs,
+            outputs: &outputs,
             params: &eqn.params,
             cotangents: &cotangents,
             needed: &needed,
@@ -335,8 +355,14 @@ impl Reverse {
             }
             again.push(value);
         }
+        let saved = self.copies_back(&region, &waiting)?;
         let mut tape = Vec::new();
-        let (results, _) = self.inline(&region.func, &again, &region.saved, Some(&mut tape))?;
+        let (results, env) = self.inline(&region.func, &again, &saved, Some(&mut tape))?;
+        for (value, offloaded) in env.iter().zip(&region.offloaded) {
+            if let (Some(value), Some((_, host))) = (value, offloaded) {
+                self.offloaded.stands_for(*value, *host);
+            }
+        }
         for (&result, cotangent) in results.iter().zip(known) {
             if let Some(cotangent) = cotangent.filter(|_| self.is_active(result)) {
                 self.accumulate(result, cotangent)?;
@@ -354,21 +380,50 @@ impl Reverse {
         Ok(())
     }
 
+    /// What stands for the values that were kept while the region is computed again; those in host memory
+    /// come back for it. Where a name and its operand have one copy, the operand does.
+    fn copies_back(
+        &mut self,
+        region: &Region,
+        waiting: &[Value],
+    ) -> Result<Vec<Option<Value>>, Fault> {
+        let mut saved = region.saved.clone();
+        let mut seen: HashSet<Value> = HashSet::new();
+        for (at, offloaded) in region.offloaded.iter().enumerate() {
+            let Some((original, host)) = offloaded.filter(|(_, host)| seen.insert(*host)) else {
+                continue;
+            };
+            let value = self.copy_back(host, waiting, region.span)?;
+            if self.is_active(original) {
+                self.activate(value);
+            }
+            saved[at] = Some(value);
+        }
+        Ok(saved)
+    }
+
     /// What the region's way back, written from equation `from` on, keeps and drops.
     fn exchange(&self, region: &Region, from: usize) -> Exchange {
         let builder = &self.writer.builder;
         let bytes = |value: Value| builder.ty(value).bytes();
         let made = region.inputs.iter().filter(|input| !builder.params().contains(input));
         let eqns = builder.eqns()[from..].iter();
-        let again = |eqn: &&Eqn| eqn.stage == Stage::Recompute && eqn.op.name() != BARRIER.name;
+        let moves = |eqn: &Eqn| [BARRIER.name, DEVICE_PUT.name].contains(&eqn.op.name());
+        let again = |eqn: &&Eqn| eqn.stage == Stage::Recompute && !moves(eqn);
         let computed: HashSet<Value> =
             eqns.clone().filter(again).flat_map(|eqn| eqn.outputs.iter().copied()).collect();
         let back = eqns.filter(|eqn| eqn.stage == Stage::Backward);
+        let hosts: HashSet<Value> = back
+            .clone()
+            .filter(|eqn| eqn.op.name() == DEVICE_PUT.name)
+            .map(|eqn| eqn.inputs[0])
+            .collect();
+        let fetched: u64 = hosts.iter().map(|&host| bytes(host)).sum();
         let read: HashSet<Value> = back.flat_map(|eqn| eqn.inputs.iter().copied()).collect();
         Exchange {
             span: region.span,
             kept: made.map(|&value| bytes(value)).sum(),
-            dropped: computed.intersection(&read).map(|&value| bytes(value)).sum(),
+            dropped: computed.intersection(&read).map(|&value| bytes(value)).sum::<u64>() + fetched,
         }
     }
 

@@ -7,7 +7,7 @@ use vramlab_ir::kernel::{Branch, Feed, Loop, ResultSource, Routine, Trips};
 pub fn looped(memory: &mut Memory, buffers: &[Span], body: &Loop, order: Order) {
     let at = |&buffer: &u32| buffers[buffer as usize];
     let mut storages: Vec<Span> = body.storages.iter().map(at).collect();
-    let scratch = body.scratch.as_ref().map(at);
+    let scratch = [&body.scratch, &body.host_scratch].map(|number| number.as_ref().map(at));
     // All are read before one is written: an init may lie where another carry begins.
     let first: Vec<Vec<u8>> =
         body.inits.iter().map(at).map(|init| memory.bytes(init).to_vec()).collect();
@@ -72,10 +72,10 @@ fn routine(
     routine: &Routine,
     arguments: &[Span],
     fresh: &[Span],
-    temporary: Option<Span>,
+    [temporary, host]: [Option<Span>; 2],
     order: Order,
 ) {
-    let places = Places { arguments, fresh, temporary };
+    let places = Places { arguments, fresh, temporary, host };
     run_kernels(memory, &routine.kernels, &routine.slots, &places, order);
 }
 
@@ -93,7 +93,8 @@ pub fn branch(memory: &mut Memory, buffers: &[Span], body: &Branch, order: Order
     }
     let fresh: Vec<Span> =
         fresh.into_iter().map(|span| span.expect("a fresh buffer is a result's")).collect();
-    routine(memory, taken, &arguments, &fresh, body.scratch.as_ref().map(at), order);
+    let scratch = [&body.scratch, &body.host_scratch].map(|number| number.as_ref().map(at));
+    routine(memory, taken, &arguments, &fresh, scratch, order);
     for (source, &result) in taken.results.iter().zip(&results) {
         match *source {
             ResultSource::Fresh { .. } => {}

@@ -10,7 +10,7 @@ pub mod random;
 
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::kernel::*;
-use vramlab_ir::{DType, Func, Inst, Literal, Program, ReduceKind, Reg, ScalarOp, Type};
+use vramlab_ir::{DType, Func, Inst, Literal, MemorySpace, Program, ReduceKind, Reg, ScalarOp, Type};
 
 /// How a device may order what the images leave open.
 #[derive(Clone, Copy, Debug)]
@@ -76,6 +76,7 @@ struct Places<'a> {
     arguments: &'a [Span],
     fresh: &'a [Span],
     temporary: Option<Span>,
+    host: Option<Span>,
 }
 
 impl Places<'_> {
@@ -86,6 +87,10 @@ impl Places<'_> {
             Place::Result { index } => self.fresh[index as usize].part(0, bytes),
             Place::Temporary { offset } => {
                 self.temporary.expect("a temporary has a block").part(offset, bytes)
+            }
+            Place::Host { offset } => {
+                assert!(slot.ty.is_host(), "{slot:?}");
+                self.host.expect("what is offloaded has a block").part(offset, bytes)
             }
         }
     }
@@ -101,6 +106,9 @@ fn run_kernels(
     for kernel in kernels {
         let buffers = kernel.buffers.iter().map(|&slot| places.of(&slots[slot as usize]));
         let buffers = buffers.collect();
+        let moves = matches!(kernel.body, Body::Transfer(_) | Body::Loop(_) | Body::Branch(_));
+        let host = kernel.buffers.iter().any(|&slot| slots[slot as usize].ty.is_host());
+        assert!(moves || !host, "{} touches host memory", kernel.name);
         Launch { kernel, memory, buffers, order }.run();
     }
 }
@@ -113,7 +121,8 @@ pub fn execute(program: &Program, arguments: &[Tensor], order: Order) -> Vec<Ten
     let fresh: Vec<Span> =
         program.fresh_bytes.iter().map(|&b| memory.add(vec![0xa5; b as usize])).collect();
     let temporary = Some(memory.add(vec![0x5a; program.temp_bytes as usize]));
-    let places = Places { arguments: &given, fresh: &fresh, temporary };
+    let host = Some(memory.add(vec![0x5a; program.host_temp_bytes as usize]));
+    let places = Places { arguments: &given, fresh: &fresh, temporary, host };
     run_kernels(&mut memory, &program.kernels, &program.slots, &places, order);
     let offered: Vec<u32> = program.donations.iter().map(|d| d.argument).collect();
     for (index, argument) in arguments.iter().enumerate() {
@@ -183,6 +192,11 @@ impl Launch<'_, '_> {
             Body::Conv(conv) => self.conv(conv),
             Body::Cumulative(body) => self.cumulative(body),
             Body::Scatter(body) => self.scatter(body),
+            Body::Transfer(body) => {
+                let [from, to] = [body.read, body.write].map(|b| self.buffers[b as usize]);
+                assert_eq!([from.bytes as u64, to.bytes as u64], [body.bytes; 2]);
+                self.memory.copy(from, to);
+            }
             Body::Loop(body) => control::looped(self.memory, &self.buffers, body, self.order),
             Body::Branch(body) => control::branch(self.memory, &self.buffers, body, self.order),
         }
@@ -546,8 +560,10 @@ pub fn close(a: &Tensor, b: &Tensor, tolerance: f64) -> bool {
 
 /// Checks what must hold of every program's plan, whatever it computes.
 pub fn check_plan(program: &Program) {
-    let arguments: u64 = program.func.param_types().iter().map(|t| t.bytes()).sum();
-    let fresh: u64 = program.fresh_bytes.iter().sum();
+    let arguments: u64 = program.func.param_types().iter().map(|t| t.device_bytes()).sum();
+    let fresh = program.fresh_bytes.iter().zip(&program.fresh_memory);
+    let fresh: u64 =
+        fresh.filter(|(_, memory)| **memory == MemorySpace::Device).map(|(bytes, _)| bytes).sum();
     assert_eq!(program.peak_bytes, arguments + fresh + program.temp_bytes);
     let mut lives: Vec<Option<(usize, usize)>> = vec![None; program.slots.len()];
     for (at, kernel) in program.kernels.iter().enumerate() {
@@ -563,6 +579,10 @@ pub fn check_plan(program: &Program) {
             assert_eq!(offset % 64, 0);
             assert!(offset + slot.ty.bytes() <= program.temp_bytes);
             touched = touched.max(offset + slot.ty.bytes());
+            assert!(!slot.ty.is_host());
+        }
+        if let Place::Host { offset } = slot.place {
+            assert!(slot.ty.is_host() && offset + slot.ty.bytes() <= program.host_temp_bytes);
         }
         for (other_at, other) in program.slots.iter().enumerate().skip(at + 1) {
             let Some(other_life) = lives[other_at] else { continue };
@@ -580,6 +600,9 @@ pub fn check_plan(program: &Program) {
 fn overlap(a: &Slot, b: &Slot) -> bool {
     match (a.place, b.place) {
         (Place::Temporary { offset: x }, Place::Temporary { offset: y }) => {
+            x < y + b.ty.bytes() && y < x + a.ty.bytes()
+        }
+        (Place::Host { offset: x }, Place::Host { offset: y }) => {
             x < y + b.ty.bytes() && y < x + a.ty.bytes()
         }
         (x, y) => x == y && a.ty.bytes() > 0 && b.ty.bytes() > 0,

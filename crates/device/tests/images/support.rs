@@ -22,8 +22,8 @@ pub fn execute(kernel: &Kernel, buffers: &mut Buffers) {
         Body::Conv(image) => execute_conv(image, buffers),
         Body::Cumulative(image) => execute_cumulative(image, buffers),
         Body::Scatter(image) => execute_scatter(image, buffers),
-        Body::Loop(_) | Body::Branch(_) => {
-            unreachable!("loops and branches are tested as whole programs, in the runtime")
+        Body::Loop(_) | Body::Branch(_) | Body::Transfer(_) => {
+            unreachable!("loops, branches and copies are tested as whole programs, in the runtime")
         }
     }
 }

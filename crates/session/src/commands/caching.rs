@@ -456,6 +456,10 @@ fn summary(name: &str, explanation: &Explanation, entry: &CacheEntry) -> String 
         mib(analysis.host_scratch_bytes),
         analysis.generated_code_size_in_bytes
     ));
+    if analysis.host_temp_size_in_bytes > 0 {
+        let host = mib(analysis.host_temp_size_in_bytes);
+        text.push_str(&format!("\noffloaded to host {host} in pinned_host, beside the peak"));
+    }
     let planned = analysis.peak_memory_in_bytes;
     text.push_str(&match explanation.measured_peak_bytes {
         Some(measured) if measured == planned => {

@@ -63,7 +63,8 @@ fn param(random: &mut Random, format: Format, inputs: &[Type]) -> Param {
             }
             _ => shape(random),
         }),
-        Format::Text => Param::Text("name".into()),
+        // A name, or a memory kind.
+        Format::Text => Param::Text(["device", "pinned_host"][random.below(2)].into()),
         Format::Func => unreachable!("not drawn"),
     }
 }

@@ -6,6 +6,7 @@ mod control;
 mod differences;
 mod forward;
 mod jax;
+mod offload;
 mod plans;
 mod programs;
 mod support;

@@ -5,7 +5,7 @@ use vramlab_ir::{Func, Tensor, evaluate, parse, verify};
 use vramlab_ops::lookup;
 use vramlab_transform::{Residual, Stage, residuals, value_and_grad, vjp};
 
-fn func(text: &str) -> Func {
+pub fn func(text: &str) -> Func {
     let func = parse(text, &lookup).unwrap_or_else(|e| panic!("{e}\n{text}"));
     verify(&func).unwrap_or_else(|e| panic!("{e:?}"));
     func
@@ -16,7 +16,7 @@ fn arguments(random: &mut Random, func: &Func) -> Vec<Tensor> {
 }
 
 /// The gradient agrees with central differences, and the program verifies.
-fn agrees(text: &str) -> vramlab_transform::Joint {
+pub fn agrees(text: &str) -> vramlab_transform::Joint {
     let mut random = Random(5);
     let func = func(text);
     let at = arguments(&mut random, &func);
@@ -34,7 +34,7 @@ const CHAIN: &str = "func f(%0: f64[3,4], %1: f64[4,2]) -> (f64[3,2]) {
 }";
 
 /// [`CHAIN`] inside an op that holds a function.
-fn held(op: &str) -> String {
+pub fn held(op: &str) -> String {
     let inner = CHAIN.replace("\n", "\n  ");
     format!(
         "func g(%0: f64[3,4], %1: f64[4,2]) -> (f64[3,2]) {{\n  %2 = sin %0 : f64[3,4]\n  \
@@ -102,6 +102,12 @@ fn a_name_saves_the_value_that_it_names() {
     assert_eq!(named("save_anything_except_these_names(h)"), 6);
     assert_eq!(named("save_any_names_but_these(h)"), 2 * 3 * 2 * 4 + 6);
     assert_eq!(named("save_any_names_but_these(other)"), 0);
+    let offload = |names: &str| {
+        named(&format!("save_and_offload_only_these_names({names}, device, pinned_host)"))
+    };
+    assert_eq!(offload("[], [h]"), 0, "what waits in host memory is not computed again");
+    assert_eq!(offload("[h], []"), 0);
+    assert_eq!(offload("[], [other]"), 2 * 3 * 2 * 4 + 6);
 }
 
 #[test]
