@@ -7,6 +7,7 @@ mod engine;
 mod filetests;
 mod keys;
 mod loops;
+mod offload;
 mod programs;
 mod recordings;
 mod run_json;

@@ -71,7 +71,10 @@ impl Random {
             }
             Format::DType => Param::DType(self.pick(&DType::ALL)),
             Format::Shape => Param::Shape(self.shape()),
-            Format::Text => Param::Text(self.pick(&["jit", "jit", "", "no \"such\"\n"]).into()),
+            Format::Text => {
+                let texts = ["jit", "jit", "device", "pinned_host", "", "no \"such\"\n"];
+                Param::Text(self.pick(&texts).into())
+            }
             Format::Func => {
                 let types = if self.chance(70) { inputs.to_vec() } else { vec![self.ty()] };
                 Param::Func(Arc::new(pass_through(types)))

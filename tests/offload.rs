@@ -1,0 +1,230 @@
+//! Residuals in host memory: the gradient of a multi-layer perceptron whose named activations are
+//! saved, computed again, or offloaded.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use vramlab_array::ir::{Engine, Fault};
+use vramlab_array::prelude::*;
+use vramlab_array::with_engine;
+use vramlab_runtime::{Config, Context, DeviceConfig, ModeSpec};
+
+const LAYERS: usize = 8;
+const BATCH: i32 = 512;
+const HIDDEN: i32 = 64;
+/// One activation.
+const H: u64 = (BATCH * HIDDEN * 4) as u64;
+
+fn context(device: DeviceConfig) -> Arc<Context> {
+    let mode = ModeSpec::parse("platform").expect("a mode");
+    let config = Config { device, mode, threads: Some(2), ..Config::default() };
+    Context::new(config).expect("a device")
+}
+
+fn on<T>(context: &Arc<Context>, body: impl FnOnce() -> T) -> T {
+    with_engine(Arc::clone(context) as Arc<dyn Engine>, body)
+}
+
+fn cpu() -> Arc<Context> {
+    context(DeviceConfig::Cpu { capacity: Some(256 << 20) })
+}
+
+fn dry() -> Arc<Context> {
+    context(DeviceConfig::Dry { capacity: 1 << 30 })
+}
+
+/// The last argument is the input.
+fn loss(all: [&Array; LAYERS + 1]) -> Array {
+    let mut h = all[LAYERS].clone();
+    for w in &all[..LAYERS] {
+        h = checkpoint_name(h.dot(*w).tanh(), "h");
+    }
+    (&h * &h).sum()
+}
+
+type Gradient = Transformed<{ LAYERS + 1 }, [Array; LAYERS]>;
+
+fn gradient(policy: Option<Policy>) -> Gradient {
+    let wrt = [0, 1, 2, 3, 4, 5, 6, 7];
+    match policy {
+        Some(policy) => grad_wrt(wrt, checkpoint_with(policy, loss)),
+        None => grad_wrt(wrt, loss),
+    }
+}
+
+fn offloading() -> Policy {
+    save_and_offload_only_these_names([], ["h"], "device", "pinned_host")
+}
+
+fn arguments() -> [Array; LAYERS + 1] {
+    std::array::from_fn(|at| match at {
+        LAYERS => linspace(-1.0, 0.5, BATCH * HIDDEN).reshape([BATCH, HIDDEN]),
+        _ => linspace(-0.1, 0.11, HIDDEN * HIDDEN).reshape([HIDDEN, HIDDEN]),
+    })
+}
+
+/// What one call gives, its peak on the device as it was planned and measured, and on the host.
+struct Run {
+    values: Vec<Vec<f32>>,
+    planned: [u64; 2],
+    measured: [u64; 2],
+}
+
+fn run(context: &Arc<Context>, policy: Option<Policy>) -> Run {
+    on(context, || {
+        let given = arguments();
+        let f = jit(gradient(policy));
+        let before = context.host_memory().peak_bytes_in_use;
+        assert_eq!((before, context.host_memory().bytes_in_use), (0, 0));
+        context.scope_begin("run");
+        let results = f(given.each_ref());
+        let figures = context.scope_end();
+        let analysis = f.memory_analysis();
+        let dry = context.is_dry();
+        let values = |array: &Array| if dry { Vec::new() } else { array.to_vec::<f32>() };
+        let host = context.host_memory();
+        assert_eq!(host.bytes_in_use, 0, "it went back behind the call");
+        Run {
+            values: results.iter().map(values).collect(),
+            planned: [analysis.peak_memory_in_bytes, analysis.host_temp_size_in_bytes],
+            measured: [figures.peak_bytes, host.peak_bytes_in_use],
+        }
+    })
+}
+
+#[test]
+fn offloaded_activations_leave_the_device_and_change_no_bit() {
+    let saved = run(&cpu(), Some(save_only_these_names(["h"])));
+    let offloaded = run(&cpu(), Some(offloading()));
+    let plain = run(&cpu(), None);
+    for run in [&saved, &offloaded, &plain] {
+        assert_eq!(run.planned, run.measured);
+        assert!(run.values == saved.values, "the same values, bit by bit");
+        assert!(run.values[0].iter().any(|v| *v != 0.0));
+    }
+    assert_eq!([saved.planned[1], plain.planned[1]], [0, 0]);
+    // All but what is just being made or read wait in host memory.
+    let [device, host] = offloaded.planned;
+    assert_eq!(host, LAYERS as u64 * H);
+    let less = saved.planned[0] - device;
+    assert!(less >= (LAYERS as u64 - 4) * H, "{less} less, an activation has {H}");
+}
+
+#[test]
+fn products_can_be_offloaded_too() {
+    let kept = run(&cpu(), Some(dots_with_no_batch_dims_saveable()));
+    let offloaded = run(&cpu(), Some(offload_dot_with_no_batch_dims("device", "pinned_host")));
+    assert!(kept.values == offloaded.values);
+    assert_eq!(offloaded.planned, offloaded.measured);
+    assert_eq!(offloaded.planned[1], LAYERS as u64 * H);
+}
+
+#[test]
+fn the_dry_device_counts_the_same() {
+    let [dry, cpu] = [dry(), cpu()].map(|context| run(&context, Some(offloading())));
+    assert_eq!([dry.planned, dry.measured], [cpu.planned, cpu.measured]);
+}
+
+/// The peak of an eager gradient beside what is there, and that of the host.
+fn eager(context: &Arc<Context>, policy: Option<Policy>) -> ([u64; 2], Vec<Vec<f32>>) {
+    on(context, || {
+        let given = arguments();
+        let g = gradient(policy);
+        context.scope_begin("run");
+        let results = g(given.each_ref());
+        let peak = context.scope_end().peak_bytes;
+        let host = context.host_memory();
+        assert_eq!(host.bytes_in_use, 0, "every copy was dropped behind its last use");
+        let dry = context.is_dry();
+        let values = |array: &Array| if dry { Vec::new() } else { array.to_vec::<f32>() };
+        ([peak, host.peak_bytes_in_use], results.iter().map(values).collect())
+    })
+}
+
+#[test]
+fn an_eager_gradient_offloads_as_well() {
+    let (saved, values) = eager(&cpu(), Some(save_only_these_names(["h"])));
+    let (offloaded, same) = eager(&cpu(), Some(offloading()));
+    assert!(values == same);
+    assert_eq!([saved[1], offloaded[1]], [0, LAYERS as u64 * H]);
+    assert!(offloaded[0] + (LAYERS as u64 - 4) * H <= saved[0], "{offloaded:?} {saved:?}");
+    assert_eq!(eager(&dry(), Some(offloading())).0, offloaded);
+}
+
+#[test]
+fn between_forward_and_backward_of_a_vjp_they_wait_on_the_host() {
+    let context = cpu();
+    on(&context, || {
+        let given = arguments();
+        let before = context.memory().requested_bytes;
+        let (value, back) = vjp(checkpoint_with(offloading(), loss), given.each_ref());
+        assert_eq!(context.host_memory().bytes_in_use, LAYERS as u64 * H);
+        assert_eq!(context.memory().requested_bytes, before + 4, "the loss alone");
+        let cotangents = back([&ones(())]);
+        let (_, plain) = vjp(loss, given.each_ref());
+        let same = plain([&ones(())]);
+        for (a, b) in cotangents.iter().zip(&same) {
+            assert_eq!(a.to_vec::<f32>(), b.to_vec::<f32>());
+        }
+        drop((value, back));
+        assert_eq!(context.host_memory().bytes_in_use, 0);
+    });
+}
+
+fn fault<T>(body: impl FnOnce() -> T) -> Fault {
+    let raised = catch_unwind(AssertUnwindSafe(body)).err().expect("it is refused");
+    *raised.downcast::<Fault>().expect("a fault")
+}
+
+#[test]
+fn what_fails_gives_all_of_it_back() {
+    let context = cpu();
+    on(&context, || {
+        let given = arguments();
+        let f = jit(gradient(Some(offloading())));
+        let _ = f.memory_analysis_of(given.each_ref());
+        let before = context.memory().requested_bytes;
+        context.interrupt_flag().store(true, Ordering::Relaxed);
+        let stopped = fault(|| f(given.each_ref()));
+        context.interrupt_flag().store(false, Ordering::Relaxed);
+        assert_eq!(stopped.kind.code(), "interrupted");
+        let host = context.host_memory();
+        assert_eq!((host.bytes_in_use, host.peak_bytes_in_use), (0, LAYERS as u64 * H));
+        assert_eq!(context.memory().requested_bytes, before);
+        f(given.each_ref());
+    });
+    // A device that holds the arguments and little more.
+    let arguments_bytes = (LAYERS as i32 * HIDDEN * HIDDEN * 4 + BATCH * HIDDEN * 4) as u64;
+    let small = self::context(DeviceConfig::Dry { capacity: arguments_bytes + 2 * H });
+    on(&small, || {
+        let given: [Array; LAYERS + 1] = std::array::from_fn(|at| match at {
+            LAYERS => zeros([BATCH, HIDDEN]),
+            _ => zeros([HIDDEN, HIDDEN]),
+        });
+        let (jitted, eager) = (jit(gradient(Some(offloading()))), gradient(Some(offloading())));
+        for stopped in [fault(|| jitted(given.each_ref())), fault(|| eager(given.each_ref()))] {
+            assert_eq!(stopped.kind.code(), "OOM");
+            assert_eq!(small.host_memory().bytes_in_use, 0);
+            assert_eq!(small.memory().requested_bytes, arguments_bytes);
+        }
+        assert!(small.host_memory().peak_bytes_in_use > 0, "the eager one had begun");
+    });
+}
+
+#[test]
+fn what_cannot_be_offloaded_is_refused_where_it_is_said() {
+    let refused = |body: &dyn Fn() -> Policy| {
+        let fault = fault(body);
+        format!("{fault}; {:?}", fault.help)
+    };
+    let name = "save_and_offload_only_these_names";
+    let text = refused(&|| save_and_offload_only_these_names(["h"], ["h"], "device", "pinned_host"));
+    assert!(text.contains(name) && text.contains("both a name to save and a name to offload"));
+    let text = refused(&|| offload_dot_with_no_batch_dims("device", "unpinned_host"));
+    assert!(text.contains("there is no memory kind \"unpinned_host\""), "{text}");
+    assert!(text.contains("the memory kinds are device and pinned_host"), "{text}");
+    let unknown = save_and_offload_only_these_names([], ["no"], "device", "pinned_host");
+    let f = gradient(Some(unknown));
+    let text = on(&cpu(), || fault(|| f(arguments().each_ref())).to_string());
+    assert!(text.contains("no checkpoint_name in the function gives \"no\""), "{text}");
+}

@@ -1,0 +1,2 @@
+// expect: E0061
+let policy = save_and_offload_only_these_names(["a"], ["b"], "device");
