@@ -59,8 +59,13 @@ fn play(context: &Context, seed: u64, sample: &Sample, agree: Agree) {
     };
     let given: Vec<Argument> = givens.iter().zip(&buffers).map(give).collect();
     let donate = givens.iter().map(|given| *given != Given::Borrowed).collect();
-    let request =
-        CompileRequest { func: func.clone(), donate, kind: CompileKind::Jit, memory_limit: None };
+    let request = CompileRequest {
+        func: func.clone(),
+        donate,
+        kind: CompileKind::Jit,
+        memory_limit: None,
+        leaner: Vec::new(),
+    };
     let executable = context.compile(&request).expect("it compiles");
     let before = context.memory().requested_bytes;
     context.scope_begin("run");

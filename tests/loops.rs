@@ -127,3 +127,72 @@ fn plan_measured_of_a_gru() {
         assert!(found[0].to_vec::<f32>().iter().all(|x| *x == 0.0));
     });
 }
+
+fn random(steps: i32) -> [Array; 8] {
+    seed(5);
+    let (w, u) = ([INPUTS, HIDDEN], [HIDDEN, HIDDEN]);
+    let weights = [randn(w), randn(u), randn(w), randn(u), randn(w), randn(u)].map(|w| w * 0.1);
+    let [wz, uz, wr, ur, wc, uc] = weights;
+    [wz, uz, wr, ur, wc, uc, zeros([BATCH, HIDDEN]), randn([steps, BATCH, INPUTS])]
+}
+
+/// Half of the temporaries of a gradient through a loop, and a twelfth: the loop is written so that it
+/// keeps less, the note says at what cost, and the plan is what runs.
+#[test]
+fn a_memory_limit_reaches_into_loops() {
+    let device = context(DeviceConfig::Cpu { capacity: Some(512 << 20) });
+    let gauge = Arc::clone(&device);
+    with_engine(device as Arc<dyn Engine>, || {
+        let gradient =
+            || jit(grad_wrt([0, 1, 2, 3, 4, 5], |all: [&Array; 8]| gru(cell, all).0.sum()));
+        for (steps, parts) in [(64, [2].as_slice()), (1000, &[2, 12])] {
+            let given = random(steps);
+            let free = gradient();
+            let wanted = free(given.each_ref());
+            let plan = free.memory_analysis();
+            let held = plan.peak_memory_in_bytes - plan.temp_size_in_bytes;
+            let words = ["loop bodies computed again", "loops computed again in segments"];
+            for (&part, how) in parts.iter().zip(words) {
+                let limit = held + plan.temp_size_in_bytes / part;
+                let limited = gradient().memory_limit(&limit.to_string());
+                gauge.scope_begin("run");
+                let found = limited(given.each_ref());
+                let measured = gauge.scope_end().peak_bytes;
+                // The results of the first run are beside.
+                let beside: u64 = wanted.iter().map(|w| w.nbytes() as u64).sum();
+                let planned = limited.memory_analysis().peak_memory_in_bytes;
+                assert!(planned <= limit, "{planned} of {limit}");
+                assert_eq!(measured - beside, planned);
+                let notes = limited.explain();
+                assert!(notes.contains(how) && notes.contains("FLOPs more (+"), "{notes}");
+                for (found, wanted) in found.iter().zip(&wanted) {
+                    let scale = wanted.abs().max();
+                    let off = ((found - wanted).abs().max() / scale).item() as f64;
+                    assert!(off < 1e-5, "{steps} steps, a {part}th: off by {off}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_limit_that_no_loop_reaches_names_the_least_peak() {
+    planned(|| {
+        let limit = arguments(64).iter().map(|x| x.nbytes() as u64).sum::<u64>() * 17 / 10;
+        let limited = jit(grad_wrt([0, 1, 2, 3, 4, 5], |all: [&Array; 8]| gru(cell, all).0.sum()))
+            .memory_limit(&limit.to_string());
+        let given = arguments(64);
+        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            limited(given.each_ref());
+        }));
+        let payload = outcome.expect_err("nothing fits so little");
+        let words = match payload.downcast_ref::<String>() {
+            Some(words) => words.clone(),
+            None => payload
+                .downcast_ref::<vramlab_array::ir::Fault>()
+                .map(|f| f.to_string())
+                .unwrap_or_default(),
+        };
+        assert!(words.contains("is the least peak"), "{words}");
+    });
+}

@@ -8,12 +8,13 @@ use crate::eager;
 use crate::elementwise::binary;
 use crate::jit::Results;
 use crate::layout::positions;
+use crate::leaner::Scan;
 use crate::operand::{Input, Number, Operand};
 use crate::structure::Structure;
 use crate::trace::{self, Finished};
 use std::sync::Arc;
 use vramlab_ir::{DType, Fault, FaultKind, Func, Op, Param, Params, Shape, Type};
-use vramlab_ops::{ADD, CALL, COND, IOTA, LT, SCAN, WHILE};
+use vramlab_ops::{ADD, CALL, COND, IOTA, LT, WHILE};
 
 /// Arrays and how they are held.
 pub(crate) type Held = Results;
@@ -50,15 +51,11 @@ pub(crate) fn scan(
     let (finished, stacked) = trace::run(name, &types, body)?;
     let own = types.len();
     let (body, captured) = consts_first(finished, own);
-    let params = Params::new()
-        .with("body", Param::Func(body))
-        .with("length", Param::Int(length as i64))
-        .with("consts", Param::Int(captured.len() as i64))
-        .with("carries", Param::Int(carries as i64))
-        .with("reverse", Param::Bool(reverse));
+    let consts = captured.len();
+    let (op, params) = Scan { body, length, consts, carries, reverse }.written().map_err(placed)?;
     let inputs: Vec<Array> =
         captured.iter().chain(&init.0).chain(&xs.0).map(Array::alias).collect();
-    let results = applied(&SCAN, params, &inputs)?;
+    let results = applied(op, params, &inputs)?;
     Ok((results, Structure::Tuple(vec![init.1, stacked])))
 }
 

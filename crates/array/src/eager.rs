@@ -227,8 +227,13 @@ fn launch(
         None => {
             let func = build(&operands, &params)?;
             let donate = vec![false; func.params.len()];
-            let request =
-                CompileRequest { func, donate, kind: CompileKind::Eager, memory_limit: None };
+            let request = CompileRequest {
+                func,
+                donate,
+                kind: CompileKind::Eager,
+                memory_limit: None,
+                leaner: Vec::new(),
+            };
             let compiled = Arc::new(Compiled::new(&*context.engine, request)?);
             let entry = Entry { name, params, operands, compiled: Arc::clone(&compiled) };
             lock(&context.state.front).insert(hash, entry);

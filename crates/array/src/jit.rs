@@ -4,6 +4,7 @@
 use crate::ambient::{Context, current, lock, placed};
 use crate::array::{Array, Handle, Repr};
 use crate::eager::Compiled;
+use crate::leaner::{self, Loops};
 use crate::raise::{catch, or_raise};
 use crate::structure::Structure;
 use crate::trace::{self, Finished};
@@ -14,8 +15,8 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use vramlab_ir::kernel::Donation;
 use vramlab_ir::{
-    Argument, CompileKind, CompileRequest, Engine, Explanation, Fault, FaultKind, MemoryAnalysis,
-    Type,
+    Argument, CompileKind, CompileRequest, Engine, Explanation, Fault, FaultKind, Leaner,
+    MemoryAnalysis, Type,
 };
 
 /// One argument of a call: borrowed, or moved in, which offers its buffer for reuse.
@@ -195,7 +196,11 @@ impl JitCore {
         donate.resize(traced.finished.func.params.len(), false);
         let func = Arc::clone(&traced.finished.func);
         let memory_limit = *lock(&self.memory_limit);
-        let request = CompileRequest { func, donate, kind: CompileKind::Jit, memory_limit };
+        let leaner = match memory_limit {
+            Some(_) => self.leaner(&types, &traced.finished),
+            None => Vec::new(),
+        };
+        let request = CompileRequest { func, donate, kind: CompileKind::Jit, memory_limit, leaner };
         let compiled = Arc::new(Compiled::new(&*context.engine, request)?);
         let executable = (mask.to_vec(), Arc::clone(&compiled));
         let mut front = lock(&self.front);
@@ -210,6 +215,31 @@ impl JitCore {
             }),
         }
         Ok((traced, compiled))
+    }
+
+    /// The function with loops that keep less, where it has loops.
+    fn leaner(&self, types: &[Type], first: &Finished) -> Vec<Leaner> {
+        if !first.func.eqns.iter().any(|eqn| eqn.op.name() == vramlab_ops::SCAN.name) {
+            return Vec::new();
+        }
+        let buffers = |finished: &Finished| -> Vec<_> {
+            finished
+                .captured
+                .iter()
+                .map(|array| array.handle("jit").ok().map(|h| h.buffer))
+                .collect()
+        };
+        let captured = buffers(first);
+        let again = |(loops, how)| {
+            let traced = leaner::with(loops, || self.trace(types)).ok()?;
+            let func = traced.finished.func.clone();
+            // A function that does not do the same twice has no other form.
+            let alike = buffers(&traced.finished) == captured
+                && func.param_types() == first.func.param_types()
+                && func.result_types() == first.func.result_types();
+            alike.then_some(Leaner { how, func })
+        };
+        Loops::LEANER.into_iter().filter_map(again).collect()
     }
 
     fn trace(&self, types: &[Type]) -> Result<Traced, Fault> {

@@ -37,6 +37,7 @@ mod host;
 mod inspect;
 mod jit;
 mod layout;
+mod leaner;
 mod operand;
 mod operators;
 mod prelude_items;

@@ -28,7 +28,7 @@ use fuse::{Fused, Level};
 use graph::{Graph, Kind, NodeId};
 use std::sync::Arc;
 use vramlab_ir::kernel::{Place, Routine, Slot};
-use vramlab_ir::{Fault, Func, Program};
+use vramlab_ir::{Fault, Func, Leaner, Program};
 
 /// What changes the code that comes out: part of the compile cache's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +46,8 @@ pub struct Options {
     /// The most bytes at the peak, arguments and results included: above it, values are dropped and
     /// computed again.
     pub memory_limit: Option<u64>,
+    /// What is compiled instead, the first that fits, where dropping values is not enough.
+    pub leaner: Vec<Leaner>,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             packing_steps: 20_000,
             explain: true,
             memory_limit: None,
+            leaner: Vec::new(),
         }
     }
 }
@@ -74,12 +77,44 @@ const LEVELLED: usize = 12_000;
 pub fn compile(func: &Arc<Func>, donate: &[bool], options: &Options) -> Result<Program, Fault> {
     let mut graph = simplify::simplify(Graph::trace(func)?);
     if let Some(limit) = options.memory_limit {
-        let (graph, lowered) = remat::fit(&func.name, &graph, donate, options, limit)?;
-        return Ok(lowered.program(func, &graph, options));
+        return limited(func, graph, donate, options, limit);
     }
     prepare::prepare(&mut graph, donate, options);
     let lowered = Lowered::best(&graph, donate, options);
     Ok(lowered.program(func, &graph, options))
+}
+
+/// `func` under a limit, or the first that is leaner and fits.
+fn limited(
+    func: &Arc<Func>,
+    graph: Graph,
+    donate: &[bool],
+    options: &Options,
+    limit: u64,
+) -> Result<Program, Fault> {
+    let first = match remat::fit(&func.name, &graph, donate, options, limit) {
+        Ok((graph, lowered)) => return Ok(lowered.program(func, &graph, options)),
+        Err(refused) => refused,
+    };
+    let mut least = (first.peak, first.fault.clone());
+    for leaner in options.leaner.iter().filter(|_| first.reachable) {
+        let graph = simplify::simplify(Graph::trace(&leaner.func)?);
+        match remat::fit(&func.name, &graph, donate, options, limit) {
+            Ok((graph, mut lowered)) => {
+                if options.explain {
+                    let note = remat::said_of(leaner.how, &lowered, &first, limit);
+                    lowered.fused.notes.insert(0, note);
+                }
+                let shown = Arc::clone(&leaner.func);
+                // The program stands for the function that was asked for.
+                let program = lowered.program(&shown, &graph, options);
+                return Ok(Program { func: func.clone(), ..program });
+            }
+            Err(refused) if refused.peak < least.0 => least = (refused.peak, refused.fault),
+            Err(_) => {}
+        }
+    }
+    Err(least.1)
 }
 
 /// A program whose buffers are placed.

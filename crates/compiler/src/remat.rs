@@ -16,6 +16,18 @@ use vramlab_ir::{Fault, FaultKind, Stage};
 /// How often the choice is widened before the least peak that was found is all there is.
 const ROUNDS: usize = 48;
 
+/// Why a program does not fit its limit.
+pub(crate) struct Refused {
+    pub fault: Fault,
+    /// The least peak that was reached.
+    pub peak: u64,
+    /// Whether the limit has room for the arguments and results.
+    pub reachable: bool,
+    /// Peak and FLOPs without a limit.
+    before: u64,
+    flops: u64,
+}
+
 /// `graph` under `limit` bytes at its peak, arguments and results included.
 ///
 /// # Errors
@@ -26,7 +38,7 @@ pub(crate) fn fit(
     donate: &[bool],
     options: &Options,
     limit: u64,
-) -> Result<(Graph, Lowered), Fault> {
+) -> Result<(Graph, Lowered), Refused> {
     let lower = |graph: &Graph| {
         let mut graph = graph.clone();
         prepare::prepare(&mut graph, donate, options);
@@ -38,15 +50,16 @@ pub(crate) fn fit(
         return Ok((prepared, first));
     }
     let outside = outside(graph, &first);
+    let (before, flops) = (first.plan.peak_bytes, first.flops());
     if outside > limit {
-        return Err(too_small(name, &first, limit, outside));
+        let fault = too_small(name, &first, limit, outside);
+        return Err(Refused { fault, peak: before, reachable: false, before, flops });
     }
     // A loop is one kernel here; what happens inside it is a checkpoint's business.
     let plain = graph.regions.is_empty();
     let mut least = (prepared, first);
     if let Some(view) = View::new(graph, &least.1).filter(|_| plain) {
-        let flops = least.1.flops();
-        let (before, mut victims) = (least.1.plan.peak_bytes, BTreeSet::new());
+        let mut victims = BTreeSet::new();
         let mut above = before;
         for _ in 0..ROUNDS {
             if !view.widen(&mut victims, above.saturating_sub(limit)) {
@@ -59,8 +72,10 @@ pub(crate) fn fit(
                 continue;
             }
             if options.explain {
-                let again = lowered.flops().saturating_sub(flops);
-                lowered.fused.notes.insert(0, said(&victims, again, flops, [limit, before, above]));
+                let values = if victims.len() == 1 { "value" } else { "values" };
+                let how = format!("{} {values} computed again", victims.len());
+                let note = said(&how, lowered.flops(), flops, [limit, before, above]);
+                lowered.fused.notes.insert(0, note);
             }
             least = (prepared, lowered);
             if above <= limit {
@@ -68,17 +83,22 @@ pub(crate) fn fit(
             }
         }
     }
-    Err(out_of_reach(name, &least.0, &least.1, limit, plain))
+    let fault = out_of_reach(name, &least.0, &least.1, limit, plain);
+    Err(Refused { fault, peak: least.1.plan.peak_bytes, reachable: true, before, flops })
 }
 
-fn said(victims: &BTreeSet<NodeId>, again: u64, flops: u64, bytes: [u64; 3]) -> String {
+/// What a leaner function costs beside the one that was refused.
+pub(crate) fn said_of(how: &str, lowered: &Lowered, refused: &Refused, limit: u64) -> String {
+    let bytes = [limit, refused.before, lowered.plan.peak_bytes];
+    said(how, lowered.flops(), refused.flops, bytes)
+}
+
+fn said(how: &str, now: u64, flops: u64, bytes: [u64; 3]) -> String {
     let [limit, before, after] = bytes.map(text::size);
+    let again = now.saturating_sub(flops);
     let part = 100.0 * again as f64 / flops.max(1) as f64;
-    let values = if victims.len() == 1 { "value" } else { "values" };
     format!(
-        "memory_limit {limit}: {} {values} computed again, {again} FLOPs more (+{part:.1} %); peak \
-         {before}, now {after}",
-        victims.len()
+        "memory_limit {limit}: {how}, {again} FLOPs more (+{part:.1} %); peak {before}, now {after}"
     )
 }
 
@@ -137,7 +157,8 @@ fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain:
     let help = match plain {
         true => "raise the limit, make the batch smaller, or move arguments in",
         false => {
-            "values inside of scan and while are not dropped by the limit: checkpoint the body"
+            "raise the limit, make the batch smaller, or move arguments in; of a loop only the whole body is \
+             computed again, so checkpoints around parts of it may reach further"
         }
     };
     Fault::new(FaultKind::Argument, name, message).help(help)

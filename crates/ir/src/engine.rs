@@ -37,7 +37,21 @@ pub struct CompileRequest {
     pub kind: CompileKind,
     /// The most bytes at the peak, arguments and results included.
     pub memory_limit: Option<u64>,
+    /// What to compile instead when `func` does not fit the limit, in this order.
+    pub leaner: Vec<Leaner>,
 }
+
+/// The same function, keeping less for its gradient.
+#[derive(Clone, Debug, PartialEq, Hash)]
+pub struct Leaner {
+    /// How, for notes: `loop bodies computed again`.
+    pub how: &'static str,
+    /// Parameters and results are those of the function that it stands for.
+    pub func: Arc<Func>,
+}
+
+// A program holds literals by their bits, so it equals itself.
+impl Eq for Leaner {}
 
 /// One argument of an execution.
 #[derive(Clone, Copy, Debug, PartialEq)]

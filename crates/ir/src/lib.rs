@@ -29,7 +29,7 @@ pub mod verify;
 pub use batching::{Batched, Batching};
 pub use dtype::{DType, Literal};
 pub use engine::{
-    Argument, BufferId, CompileKind, CompileRequest, Engine, ExecutableId, Explanation,
+    Argument, BufferId, CompileKind, CompileRequest, Engine, ExecutableId, Explanation, Leaner,
     MemoryAnalysis, MemoryFigures, Origin, ScopeFigures,
 };
 pub use fault::{Fault, FaultKind, Span};

@@ -55,8 +55,13 @@ fn looped(device: &DeviceConfig, body: &str) {
     let scan = vramlab_ops::lookup("scan").expect("an op");
     let last = build.push(scan, params, &[first], None).expect("operands that fit");
     let func = Arc::new(build.finish(last));
-    let request =
-        CompileRequest { func, donate: vec![false], kind: CompileKind::Jit, memory_limit: None };
+    let request = CompileRequest {
+        func,
+        donate: vec![false],
+        kind: CompileKind::Jit,
+        memory_limit: None,
+        leaner: Vec::new(),
+    };
     let executable = context.compile(&request).expect("it compiles");
     let x = context.upload(&ty, &[0; 64], Origin::default()).expect("it fits");
     let arguments = [Argument::Borrowed(x)];
@@ -82,7 +87,13 @@ fn main() {
         let x = context.upload(&ty, &[0; 64], Origin::default()).expect("it fits");
         let func = one_op("mul", &[ty.clone(), scalar.clone()]);
         let donate = vec![false, false];
-        let request = CompileRequest { func, donate, kind: CompileKind::Eager, memory_limit: None };
+        let request = CompileRequest {
+            func,
+            donate,
+            kind: CompileKind::Eager,
+            memory_limit: None,
+            leaner: Vec::new(),
+        };
         let executable = context.compile(&request).expect("it compiles");
         let two = Argument::Scalar(Literal::from_f64(DType::F32, 2.0));
         let arguments = [Argument::Borrowed(x), two];
@@ -132,7 +143,13 @@ fn ledger_on_and_off() {
     let x = context.upload(&ty, &[0; 1024], Origin::default()).expect("it fits");
     let func = one_op("mul", &[ty.clone(), Type::new(DType::F32, [])]);
     let donate = vec![false, false];
-    let request = CompileRequest { func, donate, kind: CompileKind::Eager, memory_limit: None };
+    let request = CompileRequest {
+        func,
+        donate,
+        kind: CompileKind::Eager,
+        memory_limit: None,
+        leaner: Vec::new(),
+    };
     let executable = context.compile(&request).expect("it compiles");
     let arguments = [Argument::Borrowed(x), Argument::Scalar(Literal::from_f64(DType::F32, 2.0))];
     let mut times: [Vec<f64>; 2] = Default::default();

@@ -7,7 +7,7 @@ use vramlab_device::shared::{self, Joining, Seat, SharedDriver};
 use vramlab_device::{
     Device, DeviceRange, HostBlock, HostExhausted, HostFigures, Launch, LaunchError, cpu, dry,
 };
-use vramlab_ir::{CompileRequest, Fault, FaultKind, Func, Program};
+use vramlab_ir::{CompileRequest, Fault, FaultKind, Func, Leaner, Program};
 use vramlab_memory::{Block, Driver, UNIT, format_bytes};
 
 /// A device and the compiler's options for it.
@@ -112,8 +112,9 @@ impl Backend {
         &self,
         request: &CompileRequest,
     ) -> Result<(Program, Vec<Box<dyn Launch>>), Fault> {
-        let CompileRequest { func, donate, memory_limit, .. } = request;
-        let options = Options { memory_limit: *memory_limit, ..self.options.clone() };
+        let CompileRequest { func, donate, memory_limit, leaner, .. } = request;
+        let leaner = leaner.clone();
+        let options = Options { memory_limit: *memory_limit, leaner, ..self.options.clone() };
         let program = vramlab_compiler::compile(func, donate, &options)?;
         let mut launches = Vec::with_capacity(program.kernels.len());
         for kernel in &program.kernels {
@@ -125,17 +126,19 @@ impl Backend {
 
     /// The same program with its stages and notes as text: compiling is pure, so it is the one that runs.
     pub fn explain(&self, func: &Arc<Func>, donate: &[bool]) -> Result<Program, Fault> {
-        self.explain_under(func, donate, None)
+        self.explain_under(func, donate, None, &[])
     }
 
-    /// The same under a limit of bytes at the peak.
+    /// The same under a limit of bytes at the peak, with what may be compiled instead.
     pub fn explain_under(
         &self,
         func: &Arc<Func>,
         donate: &[bool],
         memory_limit: Option<u64>,
+        leaner: &[Leaner],
     ) -> Result<Program, Fault> {
-        let options = Options { explain: true, memory_limit, ..self.options.clone() };
+        let leaner = leaner.to_vec();
+        let options = Options { explain: true, memory_limit, leaner, ..self.options.clone() };
         vramlab_compiler::compile(func, donate, &options)
     }
 

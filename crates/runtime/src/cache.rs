@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vramlab_device::Launch;
 use vramlab_ir::kernel::{Place, ResultSource};
 use vramlab_ir::{
-    CompileKind, CompileRequest, ExecutableId, Kernel, MemoryAnalysis, Program, Type,
+    CompileKind, CompileRequest, ExecutableId, Kernel, Leaner, MemoryAnalysis, Program, Type,
 };
 use vramlab_memory::OwnerId;
 
@@ -186,6 +186,7 @@ pub(crate) struct Entry {
     pub kind: CompileKind,
     pub donate: Vec<bool>,
     pub memory_limit: Option<u64>,
+    pub leaner: Vec<Leaner>,
     key: u64,
     names: Vec<String>,
     pub hits: u64,
@@ -267,6 +268,7 @@ impl Cache {
             kind: request.kind,
             donate: request.donate.clone(),
             memory_limit: request.memory_limit,
+            leaner: request.leaner.clone(),
             key,
             names: vec![request.func.name.clone()],
             hits: 0,

@@ -448,13 +448,13 @@ impl Engine for Context {
     }
 
     fn explain(&self, executable: ExecutableId) -> Option<Explanation> {
-        let (compiled, donate, limit, measured) = {
+        let (compiled, donate, limit, leaner, measured) = {
             let state = self.lock();
             let entry = state.cache.get(executable)?;
-            let limit = entry.memory_limit;
-            (entry.compiled.clone(), entry.donate.clone(), limit, entry.measured_peak)
+            let (limit, leaner) = (entry.memory_limit, entry.leaner.clone());
+            (entry.compiled.clone(), entry.donate.clone(), limit, leaner, entry.measured_peak)
         };
-        let explained = self.backend.explain_under(&compiled.program.func, &donate, limit);
+        let explained = self.backend.explain_under(&compiled.program.func, &donate, limit, &leaner);
         let explained = explained.expect("a program that compiled once compiles again");
         Some(explanation(&compiled, explained, measured))
     }

@@ -119,6 +119,7 @@ fn the_budget_pushes_out_the_least_recently_used() {
             donate: vec![false],
             kind: CompileKind::Jit,
             memory_limit: None,
+            leaner: Vec::new(),
         };
         let id = context.compile(&request).expect("it compiles");
         first.get_or_insert(id);

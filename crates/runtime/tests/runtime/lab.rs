@@ -103,6 +103,7 @@ impl Lab {
             donate: donate.to_vec(),
             kind,
             memory_limit: None,
+            leaner: Vec::new(),
         };
         self.context.compile(&request).expect("it compiles")
     }
