@@ -167,7 +167,7 @@ fn a_memory_limit_reaches_into_loops() {
                 assert!(notes.contains(how) && notes.contains("FLOPs more (+"), "{notes}");
                 for (found, wanted) in found.iter().zip(&wanted) {
                     let scale = wanted.abs().max();
-                    let off = ((found - wanted).abs().max() / scale).item() as f64;
+                    let off = ((found - wanted).abs().max() / scale).item();
                     assert!(off < 1e-5, "{steps} steps, a {part}th: off by {off}");
                 }
             }

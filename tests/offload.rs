@@ -218,7 +218,8 @@ fn what_cannot_be_offloaded_is_refused_where_it_is_said() {
         format!("{fault}; {:?}", fault.help)
     };
     let name = "save_and_offload_only_these_names";
-    let text = refused(&|| save_and_offload_only_these_names(["h"], ["h"], "device", "pinned_host"));
+    let text =
+        refused(&|| save_and_offload_only_these_names(["h"], ["h"], "device", "pinned_host"));
     assert!(text.contains(name) && text.contains("both a name to save and a name to offload"));
     let text = refused(&|| offload_dot_with_no_batch_dims("device", "unpinned_host"));
     assert!(text.contains("there is no memory kind \"unpinned_host\""), "{text}");

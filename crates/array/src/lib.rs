@@ -93,8 +93,7 @@ pub mod prelude {
         hessian, jacfwd, jacobian, jacrev, jvp, nothing_saveable, offload_dot_with_no_batch_dims,
         remat, residuals, save_and_offload_only_these_names, save_any_names_but_these,
         save_anything_except_these_names, save_only_these_names, stop_gradient, value_and_grad,
-        value_and_grad_aux, value_and_grad_aux_wrt,
-        value_and_grad_wrt, vjp, vmap, vmap_wrt,
+        value_and_grad_aux, value_and_grad_aux_wrt, value_and_grad_wrt, vjp, vmap, vmap_wrt,
     };
     pub use crate::host::{display, input, sleep};
     pub use crate::inspect::{allclose, array, array_as, from_vec, split};

@@ -11,8 +11,8 @@ mod prune;
 use crate::graph::{Graph, Kind, NodeId};
 use crate::region::Region;
 use crate::{Lowered, Options, simplify, text};
-use vramlab_ir::{DType, MemorySpace, Type};
 use vramlab_ir::kernel::{Body, Kernel, Routine};
+use vramlab_ir::{DType, MemorySpace, Type};
 
 /// A loop's or branch's image, whose buffers are nodes of the graph around it.
 #[derive(Clone, Debug)]

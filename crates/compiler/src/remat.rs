@@ -38,7 +38,7 @@ pub(crate) fn fit(
     donate: &[bool],
     options: &Options,
     limit: u64,
-) -> Result<(Graph, Lowered), Refused> {
+) -> Result<(Graph, Lowered), Box<Refused>> {
     let lower = |graph: &Graph| {
         let mut graph = graph.clone();
         prepare::prepare(&mut graph, donate, options);
@@ -53,7 +53,7 @@ pub(crate) fn fit(
     let (before, flops) = (first.plan.peak_bytes, first.flops());
     if outside > limit {
         let fault = too_small(name, &first, limit, outside);
-        return Err(Refused { fault, peak: before, reachable: false, before, flops });
+        return Err(Box::new(Refused { fault, peak: before, reachable: false, before, flops }));
     }
     // A loop is one kernel here; what happens inside it is a checkpoint's business.
     let plain = graph.regions.is_empty();
@@ -84,7 +84,8 @@ pub(crate) fn fit(
         }
     }
     let fault = out_of_reach(name, &least.0, &least.1, limit, plain);
-    Err(Refused { fault, peak: least.1.plan.peak_bytes, reachable: true, before, flops })
+    let peak = least.1.plan.peak_bytes;
+    Err(Box::new(Refused { fault, peak, reachable: true, before, flops }))
 }
 
 /// What a leaner function costs beside the one that was refused.

@@ -198,7 +198,7 @@ impl<'a> Model<'a> {
 
     /// Moves each copy to the host right behind what made its value, and each copy back right before its
     /// first reader: the device's bytes are free as long as they can be, so no peak rises by it.
-    fn settle_transfers(&self, order: &mut Vec<u32>) {
+    fn settle_transfers(&self, order: &mut [u32]) {
         let direction = |at: u32| match &self.drafts[at as usize].kernel.body {
             Body::Transfer(transfer) => Some(transfer.to),
             _ => None,

@@ -3,8 +3,8 @@
 use crate::emit::Draft;
 use crate::graph::{Graph, Kind, NodeId};
 use std::fmt::Write;
-use vramlab_ir::{MemorySpace, Stage};
 use vramlab_ir::kernel::{Access, Body, Kernel, Loop, Per, Place, Routine, Slot, Trips};
+use vramlab_ir::{MemorySpace, Stage};
 
 /// Rows of a table beyond which only a count is printed.
 const ROWS: usize = 200;

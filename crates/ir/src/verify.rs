@@ -88,7 +88,8 @@ impl Verifier<'_> {
             && !matches!(eqn.op.lower(&inputs, &eqn.params), Lowering::Transfer)
         {
             let name = self.names.of_value(eqn.inputs[at]);
-            let message = format!("operand {name} is {}: only a copy reads host memory", inputs[at]);
+            let message =
+                format!("operand {name} is {}: only a copy reads host memory", inputs[at]);
             return self.complain(place, message);
         }
         if inferred.len() != eqn.outputs.len() {

@@ -9,9 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use vramlab_device::{DeviceRange, HostBlock, LaunchError, Operand};
 use vramlab_ir::kernel::{Place, ResultSource};
-use vramlab_ir::{
-    Argument, BufferId, ExecutableId, Fault, FaultKind, MemorySpace, Origin, Type,
-};
+use vramlab_ir::{Argument, BufferId, ExecutableId, Fault, FaultKind, MemorySpace, Origin, Type};
 use vramlab_memory::{Block, OwnerId, Stream};
 
 /// Vectors that every run needs, kept from run to run.

@@ -6,7 +6,9 @@ use vramlab_ir::kernel::{
     Access, Body, Branch, ColumnReduce, Conv, Donation, Dot, Epilogue, Feed, Loop, LoopInst,
     ResultSource, Routine, RowLoop, Sink, Slot, Space, Stage, Start, Trips,
 };
-use vramlab_ir::{Eqn, Func, Kernel, MemorySpace, Param, Program, ReduceKind, Reg, Shape, Type, Value};
+use vramlab_ir::{
+    Eqn, Func, Kernel, MemorySpace, Param, Program, ReduceKind, Reg, Shape, Type, Value,
+};
 
 /// Bytes on the host's heap that belong to a value, beside its own `size_of`.
 pub(crate) trait Behind {

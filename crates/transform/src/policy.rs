@@ -21,7 +21,10 @@ pub enum Policy {
     /// Every named value but those with these names.
     AnyNamesButThese(Vec<String>),
     /// As `OnlyTheseNames` of the first; values with the second names wait in host memory.
-    SaveAndOffload { saved: Vec<String>, offloaded: Vec<String> },
+    SaveAndOffload {
+        saved: Vec<String>,
+        offloaded: Vec<String>,
+    },
     /// Results of matrix products without batch axes wait in host memory.
     OffloadDotWithNoBatchDims,
 }

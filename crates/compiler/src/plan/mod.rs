@@ -12,8 +12,8 @@ mod search;
 pub(crate) use in_place::in_place;
 pub use pack::{Buffer, Packing, pack};
 
-use crate::{Options, Slots};
 use crate::emit::Draft;
+use crate::{Options, Slots};
 use std::cmp::Reverse;
 use vramlab_ir::MemorySpace;
 use vramlab_ir::kernel::{Donation, Place, ResultSource};

@@ -33,7 +33,7 @@ struct Compiled {
 
 enum CompiledTrips {
     Counted { length: usize, reverse: bool },
-    While { condition: Inside, roles: Vec<Role> },
+    While { condition: Box<Inside>, roles: Vec<Role> },
 }
 
 impl Compiled {
@@ -48,7 +48,7 @@ impl Compiled {
         let trips = match trips {
             TripsRegion::Counted { length, reverse } => CompiledTrips::Counted { length, reverse },
             TripsRegion::While { condition, roles } => {
-                let condition = inside(condition, op, &vec![false; roles.len()], options);
+                let condition = Box::new(inside(condition, op, &vec![false; roles.len()], options));
                 CompiledTrips::While { condition, roles }
             }
         };
@@ -214,17 +214,8 @@ impl Image<'_> {
         let Buffers { nodes, reads, writes } = self.buffers;
         let body = compiled.body.routine;
         let next = turns.next;
-        let looped = Loop {
-            trips,
-            body,
-            arguments,
-            inits,
-            storages,
-            next,
-            results,
-            scratch,
-            host_scratch,
-        };
+        let looped =
+            Loop { trips, body, arguments, inits, storages, next, results, scratch, host_scratch };
         RegionImage {
             body: Body::Loop(Box::new(looped)),
             buffers: nodes,

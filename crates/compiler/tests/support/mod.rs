@@ -10,7 +10,9 @@ pub mod random;
 
 use vramlab_ir::interp::Tensor;
 use vramlab_ir::kernel::*;
-use vramlab_ir::{DType, Func, Inst, Literal, MemorySpace, Program, ReduceKind, Reg, ScalarOp, Type};
+use vramlab_ir::{
+    DType, Func, Inst, Literal, MemorySpace, Program, ReduceKind, Reg, ScalarOp, Type,
+};
 
 /// How a device may order what the images leave open.
 #[derive(Clone, Copy, Debug)]

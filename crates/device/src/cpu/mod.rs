@@ -185,7 +185,9 @@ impl Launch for CpuLaunch {
         for operand in operands {
             pointers.push(match operand {
                 Operand::Memory(range) => self.space.pointer(*range)?,
-                Operand::Host(range) if self.prepared.touches_host() => self.host.pointer(*range)?,
+                Operand::Host(range) if self.prepared.touches_host() => {
+                    self.host.pointer(*range)?
+                }
                 Operand::Host(HostRange { address, bytes }) => {
                     return Err(LaunchError::Outside { address: *address, bytes: *bytes });
                 }

@@ -43,13 +43,19 @@ fn a_named_value_has_one_copy_which_gradients_share() {
         [(Stage::Forward, MemorySpace::PinnedHost), (Stage::Backward, MemorySpace::Device)];
     assert_eq!(copies(&joint.func), there_and_back, "{}", joint.func);
     let table = residual_table(&vjp(&func(text), &[0, 1]).unwrap(), 2);
-    assert!(table.contains("0 B in 0 values, 48 B in 1 value offloaded to pinned_host, and 2 arguments"), "{table}");
+    assert!(
+        table
+            .contains("0 B in 0 values, 48 B in 1 value offloaded to pinned_host, and 2 arguments"),
+        "{table}"
+    );
     assert!(table.contains("f64<host>[3,2]  48 B  checkpoint_name "), "{table}");
     assert!(table.contains("offloaded to pinned_host, for the gradient of mul"), "{table}");
     // The copy back waits for the cotangent of what reads it.
-    let back = joint.func.eqns.iter().find(|eqn| {
-        eqn.op.name() == "device_put" && eqn.stage == Stage::Backward
-    });
+    let back = joint
+        .func
+        .eqns
+        .iter()
+        .find(|eqn| eqn.op.name() == "device_put" && eqn.stage == Stage::Backward);
     assert_eq!(back.expect("it comes back").inputs.len(), 2);
 }
 
@@ -72,10 +78,7 @@ fn what_cannot_be_offloaded_is_refused_in_words() {
         let name = "save_and_offload_only_these_names";
         Policy::offloading(name, names(saved), names(offloaded), kinds).unwrap_err().message
     };
-    assert_eq!(
-        refused(&[], &["h"], ["device", "disk"]),
-        "there is no memory kind \"disk\""
-    );
+    assert_eq!(refused(&[], &["h"], ["device", "disk"]), "there is no memory kind \"disk\"");
     assert_eq!(
         refused(&[], &["h"], ["pinned_host", "device"]),
         "values cannot be offloaded from pinned_host to device"

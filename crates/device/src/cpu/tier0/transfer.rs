@@ -20,7 +20,9 @@ impl Transfer {
             cancelled(ready.cancel)?;
             let piece = PIECE.min(bytes - offset);
             let part = |whole: DevicePtr| {
-                whole.part(offset, piece).ok_or(LaunchError::Lengths { device: bytes, host: offset })
+                whole
+                    .part(offset, piece)
+                    .ok_or(LaunchError::Lengths { device: bytes, host: offset })
             };
             part(to)?.copy_from(part(from)?)?;
         }
