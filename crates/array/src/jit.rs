@@ -292,6 +292,16 @@ impl JitCore {
         Ok(finished.func)
     }
 
+    /// The same with leaner forms of it, for a plan under a limit.
+    ///
+    /// # Errors
+    /// A fault of the body.
+    pub fn programs(&self, types: &[Type]) -> Result<(Arc<vramlab_ir::Func>, Vec<Leaner>), Fault> {
+        let traced = self.trace(types)?;
+        let leaner = self.leaner(types, &traced.finished);
+        Ok((Arc::clone(&traced.finished.func), leaner))
+    }
+
     /// For each argument: whether its buffer would be reused if it were moved in, or why not.
     ///
     /// # Errors

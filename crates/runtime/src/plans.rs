@@ -5,7 +5,7 @@ use crate::cache::Entry;
 use crate::context::Context;
 use std::sync::Arc;
 use vramlab_ir::kernel::Donation;
-use vramlab_ir::{ExecutableId, Fault, Func, Param};
+use vramlab_ir::{ExecutableId, Fault, Func, Leaner, Param};
 
 /// A plan, and whether there would be room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,9 @@ pub struct PlannedRun {
     pub peak_bytes: u64,
     /// Beside the arguments: results and temporaries.
     pub beside_bytes: u64,
+    /// Of these, temporaries.
+    pub temp_bytes: u64,
+    pub flops: u64,
     /// Whether the pool as it is would give them, by replay; `None`: not known.
     pub passes: Option<bool>,
 }
@@ -43,12 +46,28 @@ impl Context {
     /// # Errors
     /// The compiler's fault.
     pub fn plan(&self, func: &Arc<Func>) -> Result<PlannedRun, Fault> {
-        let program = self.backend.explain(func, &vec![false; func.params.len()])?;
+        self.plan_under(func, None, &[])
+    }
+
+    /// The same under a limit of bytes at the peak, with what may be compiled instead.
+    ///
+    /// # Errors
+    /// The compiler's fault, also when nothing fits the limit.
+    pub fn plan_under(
+        &self,
+        func: &Arc<Func>,
+        limit: Option<u64>,
+        leaner: &[Leaner],
+    ) -> Result<PlannedRun, Fault> {
+        let donate = vec![false; func.params.len()];
+        let program = self.backend.explain_under(func, &donate, limit, leaner)?;
         let mut requests = program.fresh_bytes.clone();
         requests.push(program.temp_bytes);
         Ok(PlannedRun {
             peak_bytes: program.peak_bytes,
             beside_bytes: requests.iter().fold(0, |sum: u64, bytes| sum.saturating_add(*bytes)),
+            temp_bytes: program.temp_bytes,
+            flops: program.kernels.iter().map(|kernel| kernel.flops).sum(),
             passes: self.with_heap(|heap| heap.would_pass(&requests)),
         })
     }

@@ -6,24 +6,58 @@ use crate::report::mib;
 use crate::scan::{Kind, Token, scan};
 use crate::session::Session;
 use std::sync::Arc;
-use vramlab_array::ir::{Fault, Type};
+use vramlab_array::ir::{Fault, Func, Leaner, Type};
 use vramlab_array::surface::Dyn;
 use vramlab_array::{DynJit, JitCore, keeping_draws};
 use vramlab_cells::Host;
+use vramlab_memory::MIB;
 use vramlab_runtime::PlannedRun;
 
-/// What the explanation says of it: `jit (planned peak 128.0, 64.0 beside its arguments)`, where it would pass.
+/// What the explanation says of it, where it would pass: `jit (planned peak 128.0, 64.0 beside its arguments)`, or the same
+/// under a limit, with what that costs: `jit(…).memory_limit("96MiB") (planned peak 95.5, +21 % FLOPs)`.
 pub(crate) fn passing(session: &mut Session, span: TextSpan) -> Option<String> {
-    let plan = planned(session, span)?;
-    let says = format!(
-        "jit (planned peak {}, {} beside its arguments)",
-        mib(plan.peak_bytes),
-        mib(plan.beside_bytes)
-    );
-    (plan.passes == Some(true)).then_some(says)
+    let (func, leaner) = traced(session, span)?;
+    let plan = session.context.plan(&func).ok()?;
+    if plan.passes == Some(true) {
+        // A program of one op is what ran.
+        let says = format!(
+            "jit (planned peak {}, {} beside its arguments)",
+            mib(plan.peak_bytes),
+            mib(plan.beside_bytes)
+        );
+        return (func.eqns.len() > 1).then_some(says);
+    }
+    let (limit, fitted) = fitted(session, &func, &leaner, &plan)?;
+    let more = 100.0 * fitted.flops.saturating_sub(plan.flops) as f64 / plan.flops.max(1) as f64;
+    Some(format!(
+        "jit(…).memory_limit(\"{limit}\") (planned peak {}, +{more:.0} % FLOPs)",
+        mib(fitted.peak_bytes)
+    ))
 }
 
-fn planned(session: &mut Session, span: TextSpan) -> Option<PlannedRun> {
+/// Parts of the temporaries that a limit leaves, in 24ths: the first that fits the pool computes the least again.
+const PARTS: [u64; 9] = [18, 12, 9, 6, 4, 3, 2, 1, 0];
+
+/// The highest of a few limits under which the program would pass.
+fn fitted(
+    session: &Session,
+    func: &Arc<Func>,
+    leaner: &[Leaner],
+    free: &PlannedRun,
+) -> Option<(String, PlannedRun)> {
+    let held = free.peak_bytes - free.temp_bytes;
+    let mut tried = PARTS.into_iter().map_while(|part| {
+        let bytes = held + free.temp_bytes / 24 * part;
+        let (unit, name) = if bytes < 16 * MIB { (1 << 10, "KiB") } else { (MIB, "MiB") };
+        let limit = bytes.div_ceil(unit) * unit;
+        let plan = session.context.plan_under(func, Some(limit), leaner).ok()?;
+        Some((format!("{}{name}", limit / unit), plan))
+    });
+    tried.find(|(_, plan)| plan.passes == Some(true))
+}
+
+/// The failed statement as a program, and leaner forms of it.
+fn traced(session: &mut Session, span: TextSpan) -> Option<(Arc<Func>, Vec<Leaner>)> {
     let source = session.running.source.clone();
     let expression = statement_at(&source, span).and_then(value_of)?;
     if acts_outside(session, expression) {
@@ -32,9 +66,7 @@ fn planned(session: &mut Session, span: TextSpan) -> Option<PlannedRun> {
     let names = arrays_in(session, expression);
     let core = jitted(session, expression, &names)?;
     let types: Option<Vec<Type>> = names.iter().map(|name| type_of(session, name)).collect();
-    let func = keeping_draws(|| core.program(&types?).ok())?;
-    // A program of one op is what ran.
-    (func.eqns.len() > 1).then(|| session.context.plan(&func).ok())?
+    keeping_draws(|| core.programs(&types?).ok())
 }
 
 /// The expression as a jitted function of the arrays that it names. Each is an array of its own within, so that what was
@@ -121,13 +153,23 @@ fn arrays_in(session: &Session, expression: &str) -> Vec<String> {
 }
 
 /// The statement of the cell's top level around a place, without its semicolon. What lies in a loop or a function is no
-/// statement of its own.
+/// statement of its own. Gradients of functions of other cells fail at lines of those: then it is the only statement.
 fn statement_at(source: &str, span: TextSpan) -> Option<&str> {
-    let at = offset(source, span.line, span.column)?;
+    let all = statements(source);
+    match offset(source, span.line, span.column) {
+        Some(at) => all.into_iter().find(|(range, _)| range.contains(&at))?.1,
+        None if all.len() == 1 => all[0].1,
+        None => None,
+    }
+}
+
+/// Where each statement lies, and its text where it is no block.
+fn statements(source: &str) -> Vec<(std::ops::Range<usize>, Option<&str>)> {
     let tokens: Vec<Token> =
         scan(source).into_iter().filter(|token| token.kind != Kind::Comment).collect();
     let (mut depth, mut start) = (0i32, None);
     let mut block = false;
+    let mut all = Vec::new();
     for token in &tokens {
         let mark = if token.kind == Kind::Mark { token.text(source) } else { "" };
         let opening = start.is_none();
@@ -140,18 +182,22 @@ fn statement_at(source: &str, span: TextSpan) -> Option<&str> {
             i32::from(matches!(mark, "(" | "[" | "{")) - i32::from(matches!(mark, ")" | "]" | "}"));
         let ends = depth == 0 && (mark == ";" || block && mark == "}");
         if ends {
-            if (begin..token.range.end).contains(&at) {
-                return (!block).then(|| &source[begin..token.range.start]);
-            }
+            let text = (!block).then(|| &source[begin..token.range.start]);
+            all.push((begin..token.range.end, text));
             start = None;
         }
     }
-    let begin = start?;
-    (begin <= at && !block).then(|| &source[begin..])
+    if let Some(begin) = start {
+        all.push((begin..source.len() + 1, (!block).then(|| &source[begin..])));
+    }
+    all
 }
 
 fn offset(source: &str, line: u32, column: u32) -> Option<usize> {
     let (line, column) = (line.checked_sub(1)? as usize, column.checked_sub(1)? as usize);
+    if line >= source.split('\n').count() {
+        return None;
+    }
     let before: usize = source.split_inclusive('\n').take(line).map(str::len).sum();
     let text = source[before..].split('\n').next()?;
     Some(before + text.char_indices().nth(column).map_or(text.len(), |(at, _)| at))

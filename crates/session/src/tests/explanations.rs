@@ -45,6 +45,35 @@ fn why_reads_files_as_the_program_does() {
     std::fs::remove_dir_all(folder).expect("removed");
 }
 
+/// A gradient whose residuals do not fit passes under a limit: what is offered is what then runs.
+#[test]
+fn an_oom_offers_a_limit_under_which_the_gradient_passes() {
+    let mut session = session(&[("capacity", "48MiB")]);
+    ok(
+        &mut session,
+        "let w = randn([256, 256]) * 0.05; let x = randn([1024, 256]);
+         fn loss([w, x]: [&Array; 2]) -> Array {
+             let mut h = x.clone();
+             for _ in 0..64 { h = h.dot(w).tanh(); }
+             h.sum()
+         }
+         let f = jit(grad(loss));",
+    );
+    let (_, result) = run(&mut session, "let dw = f([&w, &x]);");
+    let text = result.error.expect("no room").rendered;
+    let at = text.find("jit(…).memory_limit(\"").unwrap_or_else(|| panic!("{text}"));
+    let limit = text[at..].split('"').nth(1).expect("a limit");
+    assert!(text.replace("\n         ", "").contains("% FLOPs)"), "{text}");
+    ok(
+        &mut session,
+        &format!("let g = jit(grad(loss)).memory_limit(\"{limit}\"); let dw = g([&w, &x]);"),
+    );
+    // An eager gradient, whose tape is live arrays, is offered one too.
+    let (_, result) = run(&mut session, "let dx = grad(loss)([&w, &x]);");
+    let text = result.error.expect("no room for the tape").rendered;
+    assert!(text.contains("memory_limit(\"") || text.contains("jit (planned"), "{text}");
+}
+
 #[test]
 fn an_oom_says_whether_one_program_would_pass_and_changes_no_cache() {
     let mut session = session(&[]);
