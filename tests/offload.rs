@@ -229,3 +229,98 @@ fn what_cannot_be_offloaded_is_refused_where_it_is_said() {
     let text = on(&cpu(), || fault(|| f(arguments().each_ref())).to_string());
     assert!(text.contains("no checkpoint_name in the function gives \"no\""), "{text}");
 }
+
+const STEPS: i32 = 32;
+
+/// A recurrent network by scan, whose state's tanh is named.
+fn recurrent(policy: Option<Policy>) -> Transformed<3, Array> {
+    let step = |[h, w, x]: [&Array; 3]| {
+        let a = checkpoint_name((h.dot(w) + x).tanh(), "a");
+        &a * &a + h
+    };
+    let step: Transformed<3, Array> = match policy {
+        Some(policy) => checkpoint_with(policy, step),
+        None => Box::new(step),
+    };
+    grad(move |[w, h, xs]: [&Array; 3]| {
+        let body = |h: Array, x: Array| (step([&h, w, &x]), ());
+        let (last, _) = scan(body, h.clone(), xs.clone());
+        last.sum()
+    })
+}
+
+fn sequence() -> [Array; 3] {
+    let range = |from: f64, to: f64, n: i32| linspace(from, to, n);
+    [
+        range(-0.2, 0.1, 32 * 32).reshape([32, 32]),
+        range(-0.5, 0.5, 16 * 32).reshape([16, 32]),
+        range(-1.0, 1.0, STEPS * 16 * 32).reshape([STEPS, 16, 32]),
+    ]
+}
+
+#[test]
+fn slices_that_a_scan_keeps_are_stacked_on_the_host() {
+    let stack = (STEPS * 16 * 32 * 4) as u64;
+    let saved = || save_only_these_names(["a"]);
+    let offloading = || save_and_offload_only_these_names([], ["a"], "device", "pinned_host");
+    let given = |context: &Arc<Context>, policy: Option<Policy>, compiled: bool| {
+        on(context, || {
+            let [w, h, xs] = sequence();
+            let f = recurrent(policy);
+            let g = jit(recurrent(Some(offloading())));
+            context.scope_begin("run");
+            let result = if compiled { g([&w, &h, &xs]) } else { f([&w, &h, &xs]) };
+            let peak = context.scope_end().peak_bytes;
+            if compiled {
+                let analysis = g.memory_analysis();
+                assert_eq!(analysis.peak_memory_in_bytes, peak);
+                assert_eq!(analysis.host_temp_size_in_bytes, stack);
+            }
+            let host = context.host_memory();
+            assert_eq!(host.bytes_in_use, 0);
+            let values = if context.is_dry() { Vec::new() } else { result.to_vec::<f32>() };
+            (values, peak, host.peak_bytes_in_use)
+        })
+    };
+    let plain = given(&cpu(), None, false);
+    let kept = given(&cpu(), Some(saved()), false);
+    let eager = given(&cpu(), Some(offloading()), false);
+    let compiled = given(&cpu(), None, true);
+    assert!(plain.0 == kept.0 && kept.0 == eager.0);
+    assert!(eager.0.iter().zip(&compiled.0).all(|(a, b)| (a - b).abs() <= 1e-4 * (1.0 + a.abs())));
+    assert!(plain.0.iter().any(|v| *v != 0.0));
+    assert_eq!([plain.2, kept.2, eager.2, compiled.2], [0, 0, stack, stack]);
+    assert_eq!(kept.1 - eager.1, stack, "the stack left the device");
+    assert_eq!(given(&dry(), None, true).1, compiled.1);
+}
+
+#[test]
+fn gradients_of_gradients_and_batches_go_through_copies() {
+    on(&cpu(), || {
+        let f = |[x]: [&Array; 1]| checkpoint_name(x.sin(), "h").exp().sum();
+        let policy = || save_and_offload_only_these_names([], ["h"], "device", "pinned_host");
+        let x = linspace(0.1, 0.9, 5);
+        let offloaded = hessian(checkpoint_with(policy(), f))([&x]);
+        assert_eq!(offloaded.to_vec::<f32>(), hessian(f)([&x]).to_vec::<f32>());
+        let twice = |g: Transformed<1, Array>| grad(move |[x]: [&Array; 1]| g([x]).sum())([&x]);
+        let [a, b] = [twice(grad(checkpoint_with(policy(), f))), twice(grad(f))];
+        assert_eq!(a.to_vec::<f32>(), b.to_vec::<f32>());
+        let rows = linspace(-1.0, 1.0, 15).reshape([3, 5]);
+        let [a, b] = [vmap(grad(checkpoint_with(policy(), f))), vmap(grad(f))];
+        assert_eq!(a([&rows]).to_vec::<f32>(), b([&rows]).to_vec::<f32>());
+        let [w, h, xs] = sequence();
+        let second = |g: Transformed<3, Array>| {
+            grad(move |[w, h, xs]: [&Array; 3]| g([w, h, xs]).sum())([&w, &h, &xs])
+        };
+        let name = || save_and_offload_only_these_names([], ["a"], "device", "pinned_host");
+        let [a, b] = [second(recurrent(Some(name()))), second(recurrent(None))];
+        assert!(allclose(&a, &b));
+        // Each step takes a gradient of its own, which offloads and fetches within the step.
+        let steps = |g: Transformed<1, Array>| {
+            let body = |x: Array, _: Array| (&x - &(g([&x]) * 0.1), ());
+            scan(body, x.clone(), zeros([4])).0
+        };
+        let [a, b] = [steps(grad(checkpoint_with(policy(), f))), steps(grad(f))];
+        assert!(allclose(&a, &b));
+    });
+}

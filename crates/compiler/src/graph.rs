@@ -52,8 +52,9 @@ pub(crate) enum Kind {
     Reshape,
     /// Input 0 under a name that passes keep; later inputs only have to be computed before.
     Barrier,
-    /// Input 0 copied to the memory of the node's type; later inputs only have to be computed before.
-    Transfer,
+    /// A copy to the memory of the node's type. Inputs behind those that `Transfer` names only have to be
+    /// computed before.
+    Transfer(Transfer),
     Concatenate {
         axis: usize,
     },
@@ -93,6 +94,28 @@ pub(crate) enum Kind {
     Output(u32),
     /// Bytes that the region that is input 0 works in.
     Scratch,
+}
+
+/// What is copied between memories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Transfer {
+    /// Input 0.
+    Whole,
+    /// Of input 0, a stack, the slice at input 1, an i32 scalar.
+    From,
+    /// Input 1 into input 0, a stack, at input 2, an i32 scalar: the node is the stack then, in its place.
+    Into,
+}
+
+impl Transfer {
+    /// How many inputs it reads.
+    pub fn reads(self) -> usize {
+        match self {
+            Transfer::Whole => 1,
+            Transfer::From => 2,
+            Transfer::Into => 3,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -290,7 +313,7 @@ impl Graph {
             }
             Lowering::Conv(convolution) => self.push(Kind::Conv(convolution), inputs, ty, op),
             Lowering::Identity | Lowering::Barrier => self.push(Kind::Barrier, inputs, ty, op),
-            Lowering::Transfer => self.push(Kind::Transfer, inputs, ty, op),
+            Lowering::Transfer => self.transfer(inputs, ty, op),
             Lowering::Cumulative { kind, axis, reverse } => {
                 self.cumulative(kind, axis, reverse, inputs[0], ty, op)
             }

@@ -4,7 +4,7 @@
 //! the stacked results in place; so the passes see slices as they see any other view, and no slice
 //! is ever copied. An array that is computed from positions alone (a range) is computed in the body.
 
-use crate::graph::{Graph, Kind, NodeId};
+use crate::graph::{Graph, Kind, NodeId, Transfer};
 use vramlab_ir::lowering::{ScanLoop, WhileLoop};
 use vramlab_ir::{DType, Fault, Func, Inst, Literal, Lowering, ScalarProgram, Type};
 
@@ -133,6 +133,10 @@ impl Inside {
             return self.graph.push(Kind::Map(program), vec![counter], ty, outer.node(id).op);
         }
         let whole = self.param(Role::Input(input(id, inputs)), outer.ty(id).clone());
+        if ty.is_host() {
+            let inputs = vec![whole, self.counter()];
+            return self.graph.push(Kind::Transfer(Transfer::From), inputs, ty, "slice");
+        }
         let starts = self.starts(ty.shape.rank() + 1);
         let window = Type::new(ty.dtype, [&[1], ty.shape.dims()].concat());
         let inputs = std::iter::once(whole).chain(starts).collect();
@@ -143,6 +147,10 @@ impl Inside {
     /// The stack with its slice at the counter replaced.
     fn stack(&mut self, at: u32, slice: NodeId, whole: &Type) -> NodeId {
         let stack = self.param(Role::Stack(at), whole.clone());
+        if whole.is_host() {
+            let counter = self.counter();
+            return self.graph.put(stack, slice, counter);
+        }
         let shape = &self.graph.ty(slice).shape;
         let window = Type::new(whole.dtype, [&[1], shape.dims()].concat());
         let slice = self.graph.push(Kind::Reshape, vec![slice], window, "stack");
@@ -181,6 +189,29 @@ fn of_position(graph: &Graph, id: NodeId) -> Option<ScalarProgram> {
 }
 
 impl Graph {
+    /// A copy to another memory. What was a slice of a stack in host memory is copied from the stack.
+    pub(crate) fn transfer(&mut self, inputs: Vec<NodeId>, ty: Type, op: &'static str) -> NodeId {
+        let source = self.node(self.base(inputs[0]));
+        if source.kind == Kind::Transfer(Transfer::From) && source.ty.is_host() {
+            let inputs = [&source.inputs[..], &inputs[1..]].concat();
+            return self.push(Kind::Transfer(Transfer::From), inputs, ty, op);
+        }
+        self.push(Kind::Transfer(Transfer::Whole), inputs, ty, op)
+    }
+
+    /// A stack in host memory with its slice at `counter` replaced. What was copied to the host is copied
+    /// into the stack.
+    fn put(&mut self, stack: NodeId, slice: NodeId, counter: NodeId) -> NodeId {
+        let source = self.node(self.base(slice));
+        let mut inputs = vec![stack, slice, counter];
+        if source.kind == Kind::Transfer(Transfer::Whole) {
+            inputs[1] = source.inputs[0];
+            inputs.extend(&source.inputs[1..]);
+        }
+        let ty = self.ty(stack).clone();
+        self.push(Kind::Transfer(Transfer::Into), inputs, ty, "stack")
+    }
+
     pub(crate) fn scan(
         &mut self,
         scan: &ScanLoop,

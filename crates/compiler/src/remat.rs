@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         for id in (0..=turn.0).map(NodeId) {
             let kind = &graph.node(id).kind;
             // What is fetched from the host is no computation that could be done again.
-            let given = matches!(kind, Kind::Param(_) | Kind::Empty | Kind::Transfer);
+            let given = matches!(kind, Kind::Param(_) | Kind::Empty | Kind::Transfer(_));
             let own = !given && view.stored[id.index()];
             if own && late[id.index()] && !results.contains(&id) {
                 view.needs.insert(id, view.leaves(id));

@@ -58,7 +58,7 @@ impl Simplifier {
                 let (kind, outer, reduced) = (*kind, *outer, *reduced);
                 self.reduce(kind, outer, reduced, node)
             }
-            Kind::Param(_) | Kind::Barrier | Kind::Transfer | Kind::Region(_) => self.push(node),
+            Kind::Param(_) | Kind::Barrier | Kind::Transfer(_) | Kind::Region(_) => self.push(node),
             _ => self.intern(node),
         }
     }

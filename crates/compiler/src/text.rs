@@ -311,13 +311,24 @@ fn place(place: Place) -> String {
     }
 }
 
-/// Bytes that a run copies to a memory from the other one.
-fn moved(drafts: &[&Draft], to: MemorySpace) -> u64 {
-    let bytes = |draft: &&Draft| match &draft.kernel.body {
-        Body::Transfer(transfer) if transfer.to == to => transfer.bytes,
-        _ => 0,
+/// Bytes that a kernel copies to a memory from the other one. A loop without a known end is counted
+/// once, and of a branch the side that copies more.
+fn moved(kernel: &Kernel, to: MemorySpace) -> u64 {
+    let all = |routine: &Routine| -> u64 {
+        routine.kernels.iter().map(|kernel| moved(kernel, to)).sum()
     };
-    drafts.iter().map(bytes).sum()
+    match &kernel.body {
+        Body::Transfer(transfer) if transfer.to == to => transfer.bytes,
+        Body::Loop(looped) => {
+            let times = match looped.trips {
+                Trips::Counted { length, .. } => length as u64,
+                Trips::While { .. } => 1,
+            };
+            times * all(&looped.body)
+        }
+        Body::Branch(branch) => all(&branch.on_true).max(all(&branch.on_false)),
+        _ => 0,
+    }
 }
 
 /// Buffers with the kernels between which they are in use.
@@ -365,7 +376,8 @@ pub(crate) fn gradient(
     let buffers = count(held.len(), "residual");
     let _ = writeln!(text, "{buffers}, {} from forward to backward", bytes(&held));
     list(&mut text, &held, slots, lives);
-    let [out, back] = [MemorySpace::PinnedHost, MemorySpace::Device].map(|to| moved(drafts, to));
+    let [out, back]: [u64; 2] = [MemorySpace::PinnedHost, MemorySpace::Device]
+        .map(|to| drafts.iter().map(|draft| moved(&draft.kernel, to)).sum());
     if out + back > 0 {
         let buffers = count(offloaded.len(), "residual");
         let _ = writeln!(

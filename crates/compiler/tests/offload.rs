@@ -129,6 +129,40 @@ fn a_loop_offloads_into_scratch_of_its_own_on_the_host() {
 }
 
 #[test]
+fn slices_of_a_loop_are_stacked_in_host_memory_and_copied_back_one_by_one() {
+    let program = compiled(
+        "func f(%0: f32[8], %1: f32[5,8]) -> (f32[8], f32[8]) {
+  %2 %3 = scan[body={
+  func b(%0: f32[8], %1: f32[8]) -> (f32[8], f32<host>[8]) {
+    %2 = add %0 %1 : f32[8]
+    %3 = device_put[memory_kind=\"pinned_host\"] %2 : f32<host>[8]
+    return %2 %3
+  }
+  }, length=5, consts=0, carries=1, reverse=false] %0 %1 : f32[8], f32<host>[5,8]
+  %4 = scan[body={
+  func c(%0: f32[8], %1: f32<host>[8]) -> (f32[8]) {
+    %2 = device_put[memory_kind=\"device\"] %1 %0 : f32[8]
+    %3 = mul %0 %2 : f32[8]
+    %4 = sub %3 %2 : f32[8]
+    return %4
+  }
+  }, length=5, consts=0, carries=1, reverse=true] %0 %3 : f32[8]
+  return %2 %4
+}",
+    );
+    assert_eq!(program.host_temp_bytes, 5 * 8 * 4, "one stack, and no copy of a slice");
+    let copies = |routine: &vramlab_ir::kernel::Routine| {
+        let puts = |body: &Body| matches!(body, Body::Transfer(_));
+        routine.kernels.iter().filter(|kernel| puts(&kernel.body)).count()
+    };
+    let loops = program.kernels.iter().filter_map(|kernel| match &kernel.body {
+        Body::Loop(looped) => Some(copies(&looped.body)),
+        _ => None,
+    });
+    assert_eq!(loops.collect::<Vec<_>>(), [1, 1]);
+}
+
+#[test]
 fn only_copies_may_read_host_memory() {
     let func = parse(
         "func f(%0: f32<host>[4]) -> (f32<host>[4]) {\n  %1 = neg %0 : f32<host>[4]\n  return %1\n}",

@@ -207,16 +207,31 @@ pub struct Space {
     pub moves: ConvAxis,
 }
 
-/// All bytes of one buffer copied to another of the same size: from device memory to the host's, or
-/// back. What a copy engine does beside the kernels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// Bytes of one buffer copied to another: from device memory to the host's, or back. What a copy
+/// engine does beside the kernels.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Transfer {
     pub bytes: u64,
     /// The memory that is written.
     pub to: MemorySpace,
-    /// Indices into the launch's `buffers`.
-    pub read: u32,
-    pub write: u32,
+    pub read: TransferEnd,
+    pub write: TransferEnd,
+}
+
+/// One side of a [`Transfer`].
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TransferEnd {
+    /// Index into the launch's `buffers`.
+    pub buffer: u32,
+    /// Where its bytes begin, where that is a slice of a stack: strides are in bytes.
+    pub start: Option<Start>,
+}
+
+impl TransferEnd {
+    /// The whole of a buffer.
+    pub fn whole(buffer: u32) -> TransferEnd {
+        TransferEnd { buffer, start: None }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -267,7 +282,7 @@ impl Kernel {
             Body::Conv(conv) => vec![conv.write.buffer],
             Body::Cumulative(body) => vec![body.write],
             Body::Scatter(body) => vec![body.write],
-            Body::Transfer(body) => vec![body.write],
+            Body::Transfer(body) => vec![body.write.buffer],
             Body::Loop(body) => body.writes(),
             Body::Branch(body) => body.writes(),
         }

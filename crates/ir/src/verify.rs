@@ -85,7 +85,11 @@ impl Verifier<'_> {
             Err(fault) => return self.complain(place, fault.message),
         };
         if let Some(at) = inputs.iter().position(Type::is_host)
-            && !matches!(eqn.op.lower(&inputs, &eqn.params), Lowering::Transfer)
+            // A scan hands them on to its body, which is verified by itself.
+            && !matches!(
+                eqn.op.lower(&inputs, &eqn.params),
+                Lowering::Transfer | Lowering::Scan(_)
+            )
         {
             let name = self.names.of_value(eqn.inputs[at]);
             let message =

@@ -51,14 +51,18 @@ fn infer_scan(a: &Application) -> Result<Vec<Type>, Fault> {
     takes(a, "the body", body, &wanted)?;
     let results = body.result_types();
     let carried = carried(a, &results, &a.inputs[consts..sliced])?;
-    let stack = |ty: &Type| Type::new(ty.dtype, [&[length as usize], ty.shape.dims()].concat());
+    let stack = |ty: &Type| {
+        Type::new(ty.dtype, [&[length as usize], ty.shape.dims()].concat()).within(ty.memory)
+    };
     Ok(carried.iter().cloned().chain(results[carries..].iter().map(stack)).collect())
 }
 
 /// What an iteration gets of an array.
 fn slice(a: &Application, ty: &Type, length: usize) -> Result<Type, Fault> {
     match ty.shape.dims() {
-        [first, rest @ ..] if *first == length => Ok(Type::new(ty.dtype, rest)),
+        [first, rest @ ..] if *first == length => {
+            Ok(Type::new(ty.dtype, rest).within(ty.memory))
+        }
         _ => {
             let what = format!("{ty} does not have {length} slices along its leading axis");
             Err(Fault::new(FaultKind::Shape, a.name, what))

@@ -7,7 +7,7 @@ use crate::reverse::Reverse;
 use crate::split::{Cut, definitions, part};
 use std::sync::Arc;
 use vramlab_ir::lowering::ScanLoop;
-use vramlab_ir::{Eqn, Fault, Func, Param, Params, Stage, Type, Value};
+use vramlab_ir::{Eqn, Fault, Func, MemorySpace, Param, Params, Stage, Type, Value};
 use vramlab_ops::SCAN;
 
 /// What a value of the body is to the way back.
@@ -105,7 +105,8 @@ impl Body {
         let results = reverse.forward(body, &params, &mut tape)?;
         reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, span: None };
         for &at in carries.iter().chain(&ys) {
-            let ty = reverse.writer.ty(results[at]).clone();
+            // Cotangents are in device memory, wherever the results are.
+            let ty = reverse.writer.ty(results[at]).within(MemorySpace::Device);
             let seed = reverse.writer.param(&ty);
             if reverse.is_active(results[at]) {
                 reverse.accumulate(results[at], seed)?;
@@ -193,9 +194,6 @@ impl Reverse {
             .collect();
         let body = Body::new(scan, &flow, ys).map_err(|fault| fault::at(fault, eqn.span))?;
         let cut = Cut::new(&body.joint);
-        if cut.kept.iter().any(|&value| body.joint.func.ty(value).is_host()) {
-            return Err(fault::offload_inside(SCAN.name, eqn.span));
-        }
         let kept = body.kept(scan, &cut);
         let stacked = self.forward_again(at, eqn, scan, &body, &cut, &kept)?;
         let mark = Mark { stage: Stage::Backward, of: SCAN.name, span: eqn.span };

@@ -3,10 +3,10 @@
 
 use super::{Draft, name};
 use crate::fuse::Group;
-use crate::graph::{Graph, Kind, NodeId};
+use crate::graph::{self, Graph, Kind, NodeId};
 use crate::prepare::RegionImage;
-use vramlab_ir::Kernel;
-use vramlab_ir::kernel::{Body, Cumulative, Scatter, Transfer};
+use vramlab_ir::{Kernel, Type};
+use vramlab_ir::kernel::{Body, Cumulative, Scatter, Start, Transfer, TransferEnd};
 
 pub(super) fn draft(graph: &Graph, group: &Group, slots: &[u32]) -> Draft {
     let id = group.order;
@@ -60,13 +60,34 @@ fn array(graph: &Graph, group: &Group, slot: &dyn Fn(NodeId) -> u32) -> Draft {
                 (read, bytes(updates), graph.elements(updates) as u64),
             )
         }
-        Kind::Transfer => {
-            let bytes = node.ty.bytes();
-            let transfer = Transfer { bytes, to: node.ty.memory, read: 0, write: 1 };
+        Kind::Transfer(copy) => {
+            // A stack that is copied into is only written: its buffer is the node's own.
+            let (read, inputs) = match copy {
+                graph::Transfer::Whole => (0, &node.inputs[..1]),
+                graph::Transfer::From => (0, &node.inputs[..2]),
+                graph::Transfer::Into => (1, &node.inputs[1..3]),
+            };
+            let [read, written] = [graph.ty(node.inputs[read]), &node.ty];
+            let bytes = read.bytes().min(written.bytes());
+            let slice = |stack: &Type| Start {
+                buffer: 1,
+                limit: stack.shape[0] as i64 - 1,
+                stride: bytes as isize,
+            };
+            let (from, into) = (copy == graph::Transfer::From, copy == graph::Transfer::Into);
+            let transfer = Transfer {
+                bytes,
+                to: written.memory,
+                read: TransferEnd { buffer: 0, start: from.then(|| slice(read)) },
+                write: TransferEnd {
+                    buffer: inputs.len() as u32,
+                    start: into.then(|| slice(written)),
+                },
+            };
             // Traffic of device memory: one side of the copy.
-            let to_host = node.ty.is_host();
-            let work = (if to_host { bytes } else { 0 }, if to_host { 0 } else { bytes }, 0);
-            (Body::Transfer(transfer), &node.inputs[..1], work)
+            let of = |ty: &Type| if ty.is_host() { 0 } else { bytes };
+            let work = (of(read), of(written), 0);
+            (Body::Transfer(transfer), inputs, work)
         }
         _ => unreachable!("no other node is a kernel by itself"),
     };
@@ -75,6 +96,10 @@ fn array(graph: &Graph, group: &Group, slot: &dyn Fn(NodeId) -> u32) -> Draft {
     let buffers = [reads.as_slice(), &[write]].concat();
     let in_place = match body {
         Body::Cumulative(_) => vec![(write, reads[0])],
+        Body::Transfer(_) if node.kind == Kind::Transfer(graph::Transfer::Into) => {
+            reads.push(slot(node.inputs[0]));
+            vec![(write, reads[2])]
+        }
         _ => Vec::new(),
     };
     reads.sort_unstable();

@@ -25,7 +25,7 @@ impl Fuser<'_> {
                 self.whole(id, &self.graph.node(id).inputs[..1], &[id]);
             }
             Kind::Scatter { .. } => self.own_scatter(id),
-            Kind::Transfer => self.own_transfer(id),
+            Kind::Transfer(transfer) => self.own_transfer(id, transfer.reads()),
             Kind::Param(_) | Kind::Empty | Kind::Reshape | Kind::Output(_) | Kind::Scratch => {}
             Kind::Region(_) => unreachable!("a region has no value to store"),
         }
@@ -217,9 +217,9 @@ impl Fuser<'_> {
     }
 
     /// A copy between memories: no kernel, so nothing is ever computed along with it.
-    fn own_transfer(&mut self, id: NodeId) {
-        let transfer = self.whole(id, &self.graph.node(id).inputs[..1], &[id]);
-        self.order_after(id, &[(transfer, 0)]);
+    fn own_transfer(&mut self, id: NodeId, reads: usize) {
+        let transfer = self.whole(id, &self.graph.node(id).inputs[..reads], &[id]);
+        self.order_after(id, reads, &[(transfer, 0)]);
     }
 
     /// A loop or a branch, once one of its results is asked for.

@@ -195,8 +195,14 @@ impl Launch<'_, '_> {
             Body::Cumulative(body) => self.cumulative(body),
             Body::Scatter(body) => self.scatter(body),
             Body::Transfer(body) => {
-                let [from, to] = [body.read, body.write].map(|b| self.buffers[b as usize]);
-                assert_eq!([from.bytes as u64, to.bytes as u64], [body.bytes; 2]);
+                let [from, to] = [&body.read, &body.write].map(|end| {
+                    let first = end.start.as_ref().map_or(0, |start| {
+                        let slot = self.buffers[start.buffer as usize];
+                        let value = self.memory.get(slot, DType::I32, 0).as_i64();
+                        value.clamp(0, start.limit) as isize * start.stride
+                    });
+                    self.buffers[end.buffer as usize].part(first as u64, body.bytes)
+                });
                 self.memory.copy(from, to);
             }
             Body::Loop(body) => control::looped(self.memory, &self.buffers, body, self.order),

@@ -35,7 +35,7 @@ pub(super) fn scan(
 
 /// Slice `at` of the leading axis.
 fn slice(array: &Tensor, at: usize) -> Tensor {
-    let ty = Type::new(array.ty.dtype, &array.ty.shape[1..]);
+    let ty = Type::new(array.ty.dtype, &array.ty.shape[1..]).within(array.ty.memory);
     let size = ty.bytes() as usize;
     let bytes = array.bytes[at * size..][..size].to_vec();
     Tensor { ty, bytes }

@@ -87,6 +87,32 @@ fn what_cannot_be_offloaded_is_refused_in_words() {
         refused(&["a", "h"], &["h"], NAMES),
         "\"h\" is both a name to save and a name to offload"
     );
+    let branches = "func g(%0: bool[], %1: f64[2]) -> (f64[2]) {
+  %2 = cond[on_true={
+  func t(%0: f64[2]) -> (f64[2]) {
+    %1 = checkpoint[policy=\"save_and_offload_only_these_names([], [h], device, pinned_host)\", func={
+    func c(%0: f64[2]) -> (f64[2]) {
+      %1 = sin %0 : f64[2]
+      %2 = checkpoint_name[name=\"h\"] %1 : f64[2]
+      %3 = mul %2 %2 : f64[2]
+      return %3
+    }
+    }] %0 : f64[2]
+    return %1
+  }
+  }, on_false={
+  func e(%0: f64[2]) -> (f64[2]) {
+    return %0
+  }
+  }] %0 %1 : f64[2]
+  return %2
+}";
+    let fault = vjp(&func(branches), &[1]).unwrap_err();
+    assert!(fault.message.contains("cannot be kept in host memory"), "{fault:?}");
+}
+
+#[test]
+fn what_a_scan_offloads_is_stacked_in_host_memory() {
     let scan = "func g(%0: f64[2], %1: f64[3,2]) -> (f64[2]) {
   %2 = scan[body={
   func b(%0: f64[2], %1: f64[2]) -> (f64[2]) {
@@ -105,6 +131,10 @@ fn what_cannot_be_offloaded_is_refused_in_words() {
   }, length=3, consts=0, carries=1, reverse=false] %0 %1 : f64[2]
   return %2
 }";
-    let fault = vjp(&func(scan), &[0]).unwrap_err();
-    assert!(fault.message.contains("cannot be kept in host memory"), "{fault:?}");
+    let joint = agrees(scan);
+    let scans: Vec<_> = joint.func.eqns.iter().filter(|eqn| eqn.op.name() == "scan").collect();
+    let [forward, back] = scans[..] else { panic!("{}", joint.func) };
+    let stacks = forward.outputs.iter().filter(|v| joint.func.ty(**v).is_host()).count();
+    let slices = back.inputs.iter().filter(|v| joint.func.ty(**v).is_host()).count();
+    assert_eq!([stacks, slices], [1, 1]);
 }

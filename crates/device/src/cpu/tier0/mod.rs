@@ -87,7 +87,7 @@ impl Prepared {
                 Decoded::Cumulative(cumulative::Cumulative::new(kernel, image)?)
             }
             Body::Scatter(image) => Decoded::Scatter(scatter::Scatter::new(kernel, image)?),
-            Body::Transfer(image) => Decoded::Transfer(transfer::Transfer(*image)),
+            Body::Transfer(image) => Decoded::Transfer(transfer::Transfer(image.clone())),
             Body::Loop(image) => Decoded::Loop(Box::new(control::Loop::new(kernel, image, isa)?)),
             Body::Branch(image) => {
                 Decoded::Branch(Box::new(control::Branch::new(kernel, image, isa)?))

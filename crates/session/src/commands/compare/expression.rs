@@ -63,7 +63,18 @@ impl Expression {
 
     /// As jitted, with a checkpoint around every function that is differentiated.
     pub fn checkpointed(&self) -> Result<String, &'static str> {
-        let body = with_checkpoints(&self.body());
+        self.with_checkpoints("checkpoint(")
+    }
+
+    /// As checkpointed, with the results of matrix products waiting in host memory.
+    pub fn offloaded(&self) -> Result<String, &'static str> {
+        self.with_checkpoints(
+            "checkpoint_with(offload_dot_with_no_batch_dims(\"device\", \"pinned_host\"), ",
+        )
+    }
+
+    fn with_checkpoints(&self, opening: &str) -> Result<String, &'static str> {
+        let body = with_checkpoints(&self.body(), opening);
         let body =
             body.ok_or("nothing is differentiated in it, so there is nothing to checkpoint")?;
         self.called(&body)
@@ -112,8 +123,9 @@ impl Expression {
 const DIFFERENTIATE: [(&str, usize); 4] =
     [("grad", 0), ("value_and_grad", 0), ("grad_wrt", 1), ("value_and_grad_wrt", 1)];
 
-/// `grad(f)` as `grad(checkpoint(f))`, wherever it stands; `None` where it does not.
-fn with_checkpoints(text: &str) -> Option<String> {
+/// `grad(f)` as `grad(checkpoint(f))` where that is the opening, wherever it stands; `None` where it
+/// does not.
+fn with_checkpoints(text: &str, opening: &str) -> Option<String> {
     let tokens: Vec<Token> = scan(text);
     let mut inserts: Vec<(usize, &str)> = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
@@ -121,7 +133,7 @@ fn with_checkpoints(text: &str) -> Option<String> {
         if let Some((_, position)) = found
             && let Some((start, end)) = argument(text, &tokens[index + 1..], *position)
         {
-            inserts.extend([(start, "checkpoint("), (end, ")")]);
+            inserts.extend([(start, opening), (end, ")")]);
         }
     }
     inserts.sort_by_key(|(at, _)| *at);
@@ -185,7 +197,7 @@ mod tests {
             ("grad(f", None),
             ("\"grad(f)\"", None),
         ] {
-            assert_eq!(with_checkpoints(text).as_deref(), expected, "{text}");
+            assert_eq!(with_checkpoints(text, "checkpoint(").as_deref(), expected, "{text}");
         }
     }
 }

@@ -42,7 +42,7 @@ struct Style {
 }
 
 /// Every style, in the order of the rows.
-static STYLES: [Style; 3] = [
+static STYLES: [Style; 4] = [
     Style {
         name: "eager",
         needs: None,
@@ -63,6 +63,13 @@ static STYLES: [Style; 3] = [
         usual: false,
         plans: true,
         code: |expression| expression.checkpointed(),
+    },
+    Style {
+        name: "offload",
+        needs: Some("offload_dot_with_no_batch_dims"),
+        usual: false,
+        plans: true,
+        code: |expression| expression.offloaded(),
     },
 ];
 
@@ -109,6 +116,8 @@ struct Figures {
     beside: u64,
     /// The plan's peak, and the arguments in it.
     planned: Option<(u64, u64)>,
+    /// The most host memory that offloaded values took.
+    host: u64,
     work: Work,
     allocations: u64,
     driver: u64,
@@ -224,6 +233,7 @@ fn measured(trial: &mut Trial, code: &str, plans: bool) -> (Figures, Result<Dura
         peak: scope.peak_bytes,
         beside: scope.peak_bytes.saturating_sub(scope.start_bytes),
         planned: if plans { plan(&context) } else { None },
+        host: context.host_memory().peak_bytes_in_use,
         work: context.work().since(work),
         allocations: scope.num_allocs,
         driver: scope.driver_allocs + scope.driver_frees,
@@ -271,8 +281,12 @@ fn table(rows: &[Row], modes: bool, results: bool, notes: Vec<String>) -> Table 
                 .is_some_and(|first| std::ptr::eq(first, row))
         {
             let beside = mib(peak.saturating_sub(arguments));
+            let host = match row.figures.as_ref().map_or(0, |figures| figures.host) {
+                0 => String::new(),
+                host => format!("; {} more wait in host memory", mib(host)),
+            };
             table.note(format!(
-                "{} plans {}, {beside} of it beside the inputs",
+                "{} plans {}, {beside} of it beside the inputs{host}",
                 row.style,
                 mib(peak)
             ));
