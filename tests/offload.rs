@@ -115,6 +115,8 @@ fn products_can_be_offloaded_too() {
     let kept = run(&cpu(), Some(dots_with_no_batch_dims_saveable()));
     let offloaded = run(&cpu(), Some(offload_dot_with_no_batch_dims("device", "pinned_host")));
     assert!(kept.values == offloaded.values);
+    // Each activation is computed again when its product is back.
+    assert!(kept.planned[0] - offloaded.planned[0] >= (LAYERS as u64 - 3) * H);
     assert_eq!(offloaded.planned, offloaded.measured);
     assert_eq!(offloaded.planned[1], LAYERS as u64 * H);
 }
@@ -315,6 +317,19 @@ fn gradients_of_gradients_and_batches_go_through_copies() {
         let name = || save_and_offload_only_these_names([], ["a"], "device", "pinned_host");
         let [a, b] = [second(recurrent(Some(name()))), second(recurrent(None))];
         assert!(allclose(&a, &b));
+        let either = |policy: Option<Policy>, taken: f64| {
+            let f: Transformed<1, Array> = match policy {
+                Some(policy) => checkpoint_with(policy, f),
+                None => Box::new(f),
+            };
+            let g = jit(grad(move |[x, t]: [&Array; 2]| {
+                cond(t.gt(0.0), |x: Array| f([&x]), |x: Array| x.sum(), x.clone())
+            }));
+            g([&x, &full((), taken)])
+        };
+        for taken in [-1.0, 1.0] {
+            assert!(allclose(&either(Some(policy()), taken), &either(None, taken)));
+        }
         // Each step takes a gradient of its own, which offloads and fetches within the step.
         let steps = |g: Transformed<1, Array>| {
             let body = |x: Array, _: Array| (&x - &(g([&x]) * 0.1), ());

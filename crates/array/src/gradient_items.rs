@@ -189,7 +189,7 @@ fn custom(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
 
 /// `fn name(policy words)`.
 macro_rules! policies {
-    ($($name:literal $signature:literal $doc:literal;)*) => {
+    ($($name:literal $signature:literal $call:literal $doc:literal;)*) => {
         /// The policies of checkpoints.
         pub(crate) static CHECKPOINT_POLICIES: &[Item] = &[$(Item {
             name: $name,
@@ -197,8 +197,8 @@ macro_rules! policies {
             signature: $signature,
             doc: $doc,
             example: concat!(
-                "let f = grad(checkpoint_with(dots_saveable(), |[x]| x.dot(x).tanh().sum()));\n",
-                "f([&ones([2, 2])])"
+                "let f = grad(checkpoint_with(", $call,
+                ", |[x]| checkpoint_name(x.dot(x), \"h\").tanh().sum()));\nf([&ones([2, 2])])"
             ),
             call: |arguments| policy_value($name, arguments),
         }),*];
@@ -207,26 +207,35 @@ macro_rules! policies {
 
 policies! {
     "nothing_saveable" "fn nothing_saveable() -> Policy"
+        "nothing_saveable()"
         "Only the checkpoint's operands are kept.";
     "everything_saveable" "fn everything_saveable() -> Policy"
+        "everything_saveable()"
         "All values are kept: as without a checkpoint.";
     "dots_saveable" "fn dots_saveable() -> Policy"
+        "dots_saveable()"
         "Results of matrix products are kept.";
     "dots_with_no_batch_dims_saveable" "fn dots_with_no_batch_dims_saveable() -> Policy"
+        "dots_with_no_batch_dims_saveable()"
         "Results of matrix products without batch axes are kept.";
     "save_only_these_names" "fn save_only_these_names<const K: usize>(names: [&str; K]) -> Policy"
+        "save_only_these_names([\"h\"])"
         "Values named by checkpoint_name with these names are kept.";
     "save_anything_except_these_names"
         "fn save_anything_except_these_names<const K: usize>(names: [&str; K]) -> Policy"
+        "save_anything_except_these_names([\"h\"])"
         "All values are kept but those with these names.";
     "save_any_names_but_these"
         "fn save_any_names_but_these<const K: usize>(names: [&str; K]) -> Policy"
+        "save_any_names_but_these([\"h\"])"
         "All named values are kept but those with these names.";
     "save_and_offload_only_these_names"
         "fn save_and_offload_only_these_names<const K: usize, const M: usize>(names_which_can_be_saved: [&str; K], names_which_can_be_offloaded: [&str; M], offload_src: &str, offload_dst: &str) -> Policy"
+        "save_and_offload_only_these_names([], [\"h\"], \"device\", \"pinned_host\")"
         "Of the values named by checkpoint_name, those with the first names are kept, and those with the second wait in host memory (from \"device\" to \"pinned_host\") until their gradient.";
     "offload_dot_with_no_batch_dims"
         "fn offload_dot_with_no_batch_dims(offload_src: &str, offload_dst: &str) -> Policy"
+        "offload_dot_with_no_batch_dims(\"device\", \"pinned_host\")"
         "Results of matrix products without batch axes wait in host memory (from \"device\" to \"pinned_host\") until their gradient.";
 }
 

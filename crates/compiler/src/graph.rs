@@ -108,6 +108,14 @@ pub(crate) enum Transfer {
 }
 
 impl Transfer {
+    /// Which input is copied.
+    pub fn source(self) -> usize {
+        match self {
+            Transfer::Whole | Transfer::From => 0,
+            Transfer::Into => 1,
+        }
+    }
+
     /// How many inputs it reads.
     pub fn reads(self) -> usize {
         match self {

@@ -337,6 +337,17 @@ fn label(graph: &Graph, id: NodeId) -> String {
     match graph.node(id).kind {
         Kind::Param(index) => format!("argument {index}"),
         Kind::Scratch => format!("scratch of {}", graph.node(id).op),
+        Kind::Transfer(transfer) => {
+            let source = graph.base(graph.node(id).inputs[transfer.source()]);
+            let done = if graph.ty(id).is_host() { "offloaded" } else { "copied back" };
+            match graph.node(source).kind {
+                Kind::Transfer(from) => {
+                    let made = graph.base(graph.node(source).inputs[from.source()]);
+                    format!("{} {done}", graph.node(made).op)
+                }
+                _ => format!("{} {done}", graph.node(source).op),
+            }
+        }
         _ => graph.node(id).op.to_string(),
     }
 }

@@ -314,9 +314,8 @@ fn place(place: Place) -> String {
 /// Bytes that a kernel copies to a memory from the other one. A loop without a known end is counted
 /// once, and of a branch the side that copies more.
 fn moved(kernel: &Kernel, to: MemorySpace) -> u64 {
-    let all = |routine: &Routine| -> u64 {
-        routine.kernels.iter().map(|kernel| moved(kernel, to)).sum()
-    };
+    let all =
+        |routine: &Routine| -> u64 { routine.kernels.iter().map(|kernel| moved(kernel, to)).sum() };
     match &kernel.body {
         Body::Transfer(transfer) if transfer.to == to => transfer.bytes,
         Body::Loop(looped) => {

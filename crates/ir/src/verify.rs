@@ -85,10 +85,10 @@ impl Verifier<'_> {
             Err(fault) => return self.complain(place, fault.message),
         };
         if let Some(at) = inputs.iter().position(Type::is_host)
-            // A scan hands them on to its body, which is verified by itself.
+            // Scans and branches hand them on to what they hold, which is verified by itself.
             && !matches!(
                 eqn.op.lower(&inputs, &eqn.params),
-                Lowering::Transfer | Lowering::Scan(_)
+                Lowering::Transfer | Lowering::Scan(_) | Lowering::Cond { .. }
             )
         {
             let name = self.names.of_value(eqn.inputs[at]);

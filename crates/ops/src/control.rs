@@ -60,9 +60,7 @@ fn infer_scan(a: &Application) -> Result<Vec<Type>, Fault> {
 /// What an iteration gets of an array.
 fn slice(a: &Application, ty: &Type, length: usize) -> Result<Type, Fault> {
     match ty.shape.dims() {
-        [first, rest @ ..] if *first == length => {
-            Ok(Type::new(ty.dtype, rest).within(ty.memory))
-        }
+        [first, rest @ ..] if *first == length => Ok(Type::new(ty.dtype, rest).within(ty.memory)),
         _ => {
             let what = format!("{ty} does not have {length} slices along its leading axis");
             Err(Fault::new(FaultKind::Shape, a.name, what))

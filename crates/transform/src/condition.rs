@@ -6,7 +6,9 @@ use crate::joint::{Joint, Mark};
 use crate::reverse::Reverse;
 use crate::split::{Cut, part};
 use std::sync::Arc;
-use vramlab_ir::{Eqn, Fault, Func, Literal, Param, Params, Shape, Stage, Type, Value};
+use vramlab_ir::{
+    Eqn, Fault, Func, Literal, MemorySpace, Param, Params, Shape, Stage, Type, Value,
+};
 use vramlab_ops::{BROADCAST, COND, FULL};
 
 /// One branch with its gradient.
@@ -60,9 +62,6 @@ impl Branch {
         }
         let joint = Joint::finish(reverse.writer, params.len(), results.len(), all);
         let cut = Cut::new(&joint);
-        if cut.kept.iter().any(|&value| joint.func.ty(value).is_host()) {
-            return Err(crate::fault::offload_inside(COND.name, None));
-        }
         let mut taken = vec![false; slots.len()];
         let places = cut
             .kept
@@ -148,6 +147,13 @@ fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value {
         chosen.push(true);
         output
     };
+    if ty.is_host() {
+        let made = zeros(func, chosen, &ty.within(MemorySpace::Device));
+        let (put, copy) = crate::offload::put(&mut func.types, made, None);
+        func.eqns.push(put);
+        chosen.push(true);
+        return copy;
+    }
     let scalar = Type::new(ty.dtype, []);
     let params = Params::new()
         .with("value", Param::Literal(Literal::from_f64(ty.dtype, 0.0)))

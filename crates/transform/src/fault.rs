@@ -18,17 +18,6 @@ pub(crate) fn no_gradient(op: &str, why: &str, types: &[Type], span: Option<Span
     at(fault, span)
 }
 
-/// `op` is the branch in which a checkpoint offloads.
-pub(crate) fn offload_inside(op: &str, span: Option<Span>) -> Fault {
-    let message = "a checkpoint inside offloads values that its gradient needs outside of it, and \
-                   those of a branch cannot be kept in host memory";
-    let fault = Fault::new(FaultKind::Argument, op, message).help(
-        "save these names inside, or let the checkpoint compute them again; a policy that offloads \
-         belongs around what is no branch",
-    );
-    at(fault, span)
-}
-
 pub(crate) fn while_loop(span: Option<Span>) -> Fault {
     let message = "reverse mode keeps every step's values, and how many steps a while_loop takes \
                    is not known before it runs";

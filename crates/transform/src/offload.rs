@@ -36,7 +36,7 @@ impl Offloading {
             let operand = eqn.inputs.first().copied().filter(|_| named);
             let known = operand.and_then(|operand| copies[operand.index()]);
             let copy = known.unwrap_or_else(|| {
-                let (put, copy) = put(&mut forward.types, eqn);
+                let (put, copy) = put(&mut forward.types, output, eqn.span);
                 forward.eqns.push(put);
                 copy
             });
@@ -54,15 +54,14 @@ impl Offloading {
     }
 }
 
-/// The copy of an equation's result to the host.
-fn put(types: &mut Vec<Type>, eqn: &Eqn) -> (Eqn, Value) {
-    let value = eqn.outputs[0];
+/// The copy of a value to the host.
+pub(crate) fn put(types: &mut Vec<Type>, value: Value, span: Option<Span>) -> (Eqn, Value) {
     types.push(types[value.index()].within(MemorySpace::PinnedHost));
     let copy = Value(types.len() as u32 - 1);
     let params = to(MemorySpace::PinnedHost);
     let (inputs, outputs) = (vec![value], vec![copy]);
     let stage = Stage::Forward;
-    (Eqn { op: &DEVICE_PUT, params, inputs, outputs, span: eqn.span, stage }, copy)
+    (Eqn { op: &DEVICE_PUT, params, inputs, outputs, span, stage }, copy)
 }
 
 fn to(memory: MemorySpace) -> Params {

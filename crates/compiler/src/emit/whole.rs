@@ -5,8 +5,8 @@ use super::{Draft, name};
 use crate::fuse::Group;
 use crate::graph::{self, Graph, Kind, NodeId};
 use crate::prepare::RegionImage;
-use vramlab_ir::{Kernel, Type};
 use vramlab_ir::kernel::{Body, Cumulative, Scatter, Start, Transfer, TransferEnd};
+use vramlab_ir::{Kernel, Type};
 
 pub(super) fn draft(graph: &Graph, group: &Group, slots: &[u32]) -> Draft {
     let id = group.order;
@@ -62,12 +62,8 @@ fn array(graph: &Graph, group: &Group, slot: &dyn Fn(NodeId) -> u32) -> Draft {
         }
         Kind::Transfer(copy) => {
             // A stack that is copied into is only written: its buffer is the node's own.
-            let (read, inputs) = match copy {
-                graph::Transfer::Whole => (0, &node.inputs[..1]),
-                graph::Transfer::From => (0, &node.inputs[..2]),
-                graph::Transfer::Into => (1, &node.inputs[1..3]),
-            };
-            let [read, written] = [graph.ty(node.inputs[read]), &node.ty];
+            let inputs = &node.inputs[copy.source()..copy.reads()];
+            let [read, written] = [graph.ty(inputs[0]), &node.ty];
             let bytes = read.bytes().min(written.bytes());
             let slice = |stack: &Type| Start {
                 buffer: 1,

@@ -37,7 +37,7 @@ impl Fuser<'_> {
             Kind::Map(_) => self.join_map(id, group, requests, store),
             Kind::Barrier => {
                 let uses: Vec<(u32, u32)> = requests.iter().map(|&r| (group, r)).collect();
-                self.order_after(id, 1, &uses);
+                self.order_after(&self.graph.node(id).inputs[1..], &uses);
                 self.forward(id, uses);
                 Ok(())
             }

@@ -201,14 +201,13 @@ impl Fuser<'_> {
         if forced {
             return self.store(id);
         }
-        self.order_after(id, 1, &uses);
+        self.order_after(&self.graph.node(id).inputs[1..], &uses);
         self.forward(id, uses);
     }
 
-    /// What a barrier names beside its value is computed before every user of the barrier: its inputs from
-    /// `first` on.
-    pub(super) fn order_after(&mut self, id: NodeId, first: usize, uses: &[(u32, u32)]) {
-        for &before in &self.graph.node(id).inputs[first..] {
+    /// What a barrier names beside its value is computed before every user of the barrier.
+    pub(super) fn order_after(&mut self, nodes: &[NodeId], uses: &[(u32, u32)]) {
+        for &before in nodes {
             let base = self.graph.base(before);
             self.apart[base.index()] = true;
             for &(group, _) in uses {

@@ -219,7 +219,11 @@ impl Fuser<'_> {
     /// A copy between memories: no kernel, so nothing is ever computed along with it.
     fn own_transfer(&mut self, id: NodeId, reads: usize) {
         let transfer = self.whole(id, &self.graph.node(id).inputs[..reads], &[id]);
-        self.order_after(id, reads, &[(transfer, 0)]);
+        // A constant is there from the beginning: to wait for it would only store it.
+        let waits = |before: &&NodeId| self.graph.literal(**before).is_none();
+        let before: Vec<NodeId> =
+            self.graph.node(id).inputs[reads..].iter().filter(waits).copied().collect();
+        self.order_after(&before, &[(transfer, 0)]);
     }
 
     /// A loop or a branch, once one of its results is asked for.

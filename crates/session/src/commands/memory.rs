@@ -72,6 +72,12 @@ fn figures(session: &Session) -> Table {
     row("pool", figures.pool_bytes, format!("{} regions", now.regions.len()));
     row("limit", figures.bytes_limit, now.mode.clone());
     row("device", figures.device_bytes, now.device.clone());
+    let host = session.context.host_memory();
+    if host.peak_bytes_in_use > 0 {
+        let note =
+            format!("pinned_host, of offloaded values; peak {}", mib(host.peak_bytes_in_use));
+        row("host", host.bytes_in_use, note);
+    }
     let fragmentation = format!("fragmentation {}", percent(figures.fragmentation));
     row("largest free", figures.largest_free_block_bytes, fragmentation);
     table.note(format!(
