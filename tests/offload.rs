@@ -297,6 +297,29 @@ fn slices_that_a_scan_keeps_are_stacked_on_the_host() {
 }
 
 #[test]
+fn a_limit_computes_again_what_is_on_the_device_and_leaves_copies_alone() {
+    let context = cpu();
+    on(&context, || {
+        let policy = || save_and_offload_only_these_names([], ["a"], "device", "pinned_host");
+        let [w, h, xs] = sequence();
+        let free = jit(recurrent(Some(policy())));
+        let result = free([&w, &h, &xs]);
+        let result_bytes = 32 * 32 * 4;
+        let analysis = free.memory_analysis();
+        let limit = 128 << 10;
+        assert!(analysis.peak_memory_in_bytes > limit, "{analysis:?}");
+        let limited = jit(recurrent(Some(policy()))).memory_limit("128KiB");
+        context.scope_begin("run");
+        let found = limited([&w, &h, &xs]);
+        let peak = context.scope_end().peak_bytes - result_bytes;
+        assert!(allclose(&found, &result));
+        let analysis = limited.memory_analysis();
+        assert_eq!(analysis.peak_memory_in_bytes, peak);
+        assert!(peak <= limit && analysis.host_temp_size_in_bytes > 0, "{analysis:?}");
+    });
+}
+
+#[test]
 fn gradients_of_gradients_and_batches_go_through_copies() {
     on(&cpu(), || {
         let f = |[x]: [&Array; 1]| checkpoint_name(x.sin(), "h").exp().sum();
@@ -328,7 +351,7 @@ fn gradients_of_gradients_and_batches_go_through_copies() {
             g([&x, &full((), taken)])
         };
         for taken in [-1.0, 1.0] {
-            assert!(allclose(&either(Some(policy()), taken), &either(None, taken)));
+            assert!(allclose(either(Some(policy()), taken), either(None, taken)));
         }
         // Each step takes a gradient of its own, which offloads and fetches within the step.
         let steps = |g: Transformed<1, Array>| {
