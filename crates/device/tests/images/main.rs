@@ -6,4 +6,5 @@ mod random;
 mod smoke;
 mod support;
 mod threads;
+mod transfers;
 mod whole;

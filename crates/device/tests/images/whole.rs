@@ -5,7 +5,7 @@ use vramlab_device::cpu::Isa;
 use vramlab_ir::kernel::{Body, Cumulative, Scatter};
 use vramlab_ir::{DType, Kernel, Literal, ReduceKind};
 
-fn kernel(buffers: u32, body: Body) -> Kernel {
+pub fn kernel(buffers: u32, body: Body) -> Kernel {
     let buffers = (0..buffers).collect();
     Kernel { name: "whole".into(), buffers, body, bytes_read: 0, bytes_written: 0, flops: 0 }
 }
