@@ -434,6 +434,15 @@ impl Session {
         }
     }
 
+    /// Blanks for what stands before a command's code in the line that was typed, so that errors point
+    /// where the code is.
+    pub(crate) fn typed_before(&self, code: &str) -> String {
+        let source = &self.running.source;
+        let before = source.find(code).map_or("", |at| &source[..at]);
+        let line = before.rsplit('\n').next().unwrap_or("");
+        " ".repeat(line.chars().count())
+    }
+
     fn has_output(&self, number: u32) -> bool {
         let name = out_name(number);
         self.interpreter.variables().iter().any(|variable| variable.name == name)

@@ -56,7 +56,7 @@ fn timeit(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Eff
     if arguments.is_empty() {
         return Err(Refusal::new("time what? write %timeit x.sum()"));
     }
-    let code = format!("{{ {}; }}", arguments.trim_end_matches(';'));
+    let code = repeatable(session, arguments.trim_end_matches(';'))?;
     let mut loops = 1u64;
     let mut took = loop_time(session, &code, loops)?;
     while took < ONE_RUN && loops < MOST_LOOPS {
@@ -82,6 +82,25 @@ fn timeit(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Eff
         runs.len()
     ));
     Ok(Effect::Ran)
+}
+
+/// The statement as a block, each character where it was typed, once it is known to be right by itself
+/// and to leave the session's variables as they are.
+fn repeatable(session: &Session, statement: &str) -> Result<String, Refusal> {
+    let before = session.typed_before(statement);
+    let alone = format!("{before}{statement}");
+    session.prepare(&alone, 1).map_err(Failed::before)?;
+    let twice = format!("for _ in 0..2 {{ {statement}; }}");
+    match session.prepare(&twice, 1) {
+        Err(error) if error.kind == "E0382" => {
+            let moved = error.message.rsplit(':').next().unwrap_or("a variable").trim().to_string();
+            Err(Refusal::new(format!(
+                "%timeit runs it many times, and it moves {moved}: pass a reference, or {}.clone()",
+                moved.trim_matches('`')
+            )))
+        }
+        _ => Ok(format!("{}{{ {statement}; }}", &before[..before.len().saturating_sub(2)])),
+    }
 }
 
 /// The checked code is run `loops` times; what it prints is dropped. Preparing is not counted.

@@ -266,7 +266,18 @@ fn time_and_compare_measure() {
     // Eager: two arrays beside x; jitted: one kernel and the result alone.
     assert_eq!(row("eager")[1..5], ["12.0", "8.0", "–", "2"]);
     assert_eq!(row("jit")[1..5], ["8.0", "4.0", "8.0", "1"]);
-    fails(&mut session, "%timeit nope", "E0425");
+    // Errors point into what was typed.
+    let told = fails(&mut session, "%timeit nope", "E0425");
+    assert!(told.contains(":1:9") && !told.contains('{'), "{told}");
+    let told = fails(&mut session, "%compare  nope + 1.0", "E0425");
+    assert!(told.contains(":1:11") && !told.contains("_kept"), "{told}");
+    fails(&mut session, "%timeit 300u8", "overflowing_literals");
+    // What runs many times must leave the variables as they are.
+    ok(&mut session, "let moved = ones([3]);");
+    let told = fails(&mut session, "%timeit drop(moved)", "command");
+    assert!(told.contains("it moves `moved`"), "{told}");
+    ok(&mut session, "moved");
+    ok(&mut session, "%timeit let twice = &moved + &moved; twice.sum()");
     fails(&mut session, "%time", "command");
 }
 

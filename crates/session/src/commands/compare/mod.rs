@@ -130,6 +130,8 @@ fn compare(session: &mut Session, arguments: &str, sink: &mut Sink) -> Result<Ef
     let styles = styles_of(&question.styles)?;
     let expression = Expression::of(session, &question.expression);
     // What is wrong with the expression itself is said as of any cell.
+    let alone = format!("{}{}", session.typed_before(&question.expression), question.expression);
+    session.prepare(&alone, 1).map_err(Failed::before)?;
     session.prepare(&expression.eager(), 1).map_err(Failed::before)?;
     let asked_modes = !question.modes.is_empty();
     let modes = match asked_modes {
