@@ -140,3 +140,28 @@ fn an_interrupt_from_outside() {
     assert!(stderr(&output).contains("error[interrupted]"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(1));
 }
+
+/// Who drives a session through a pipe gets each answer before sending the next cell; lines of one cell
+/// stay together.
+#[test]
+fn a_pipe_is_answered_before_its_next_line() {
+    use std::io::{BufRead, BufReader, Write};
+    let mut child = crate::binary::command(&["--watch", "off"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut answer = || lines.next().expect("an answer").expect("text");
+    stdin.write_all(b"2 + 3\n").expect("it reads");
+    assert_eq!(answer(), "5");
+    stdin.write_all(b"let x = if 1 > 2 {\n    10\n}\nelse {\n    20\n};\nx\n").expect("it reads");
+    assert_eq!(answer(), "20");
+    stdin.write_all(b"fn f() -> i32 {\n").expect("it reads");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    stdin.write_all(b"    7\n}\nf() + 1\n").expect("it reads");
+    assert_eq!(answer(), "8");
+    drop(stdin);
+    assert!(child.wait().expect("it ends").success());
+}

@@ -3,8 +3,8 @@
 use crate::face::{self, Face};
 use crate::json::{self, Outputs};
 use crate::options::Options;
-use crate::{signals, source};
-use std::io::{BufRead, Write};
+use crate::{lines, signals, source};
+use std::io::Write;
 use std::process::ExitCode;
 use vramlab_session::{Completeness, Session, Status, percent};
 
@@ -32,9 +32,8 @@ impl<'a> Batch<'a> {
             let mut out = std::io::stdout().lock();
             // Whoever reads the prompt may be gone; the answer still counts.
             let _ = out.write_all(prompt.as_bytes()).and_then(|()| out.flush());
-            let mut line = String::new();
-            let read = std::io::stdin().lock().read_line(&mut line).ok()?;
-            (read > 0).then(|| line.trim_end_matches(['\n', '\r']).to_string())
+            let line = lines::next().ok()?;
+            (!line.is_empty()).then(|| line.trim_end_matches(['\n', '\r']).to_string())
         }));
         let mut face = Face::new();
         for note in session.notes() {
@@ -62,8 +61,8 @@ impl<'a> Batch<'a> {
         self.end()
     }
 
-    /// Cells as they would be typed, each run as soon as it is whole; behind a `// %%` line, cells
-    /// in percent format.
+    /// Cells as they would be typed, each run as soon as it is whole and the next line begins another
+    /// or none comes for a moment; behind a `// %%` line, cells in percent format.
     ///
     /// # Errors
     /// When standard input cannot be read, or is no text.
@@ -71,24 +70,33 @@ impl<'a> Batch<'a> {
         let mut gathered = String::new();
         let mut percent = false;
         loop {
-            let mut line = String::new();
-            let read = signals::while_waiting(|| std::io::stdin().lock().read_line(&mut line));
-            let at_end = read.map_err(|error| format!("standard input: {error}"))? == 0;
+            let line = signals::while_waiting(lines::next)
+                .map_err(|error| format!("standard input: {error}"))?;
+            let at_end = line.is_empty();
             let is_marker = percent::marker(&line).is_some();
             let whole = at_end || is_marker || (!percent && self.is_whole(&gathered, &line));
-            if whole {
-                for cell in percent::cells(&std::mem::take(&mut gathered)) {
-                    if self.run(&cell) == Next::Stop {
-                        return Ok(self.end());
-                    }
-                }
+            if whole && self.run_all(&std::mem::take(&mut gathered)) == Next::Stop {
+                return Ok(self.end());
             }
             percent |= is_marker;
             gathered.push_str(&line);
+            // Whoever sends nothing more for a moment waits for an answer.
+            let waited_for = !percent && !at_end && self.is_whole(&gathered, "");
+            if waited_for
+                && signals::while_waiting(lines::is_idle)
+                && self.run_all(&std::mem::take(&mut gathered)) == Next::Stop
+            {
+                return Ok(self.end());
+            }
             if at_end {
                 return Ok(self.end());
             }
         }
+    }
+
+    fn run_all(&mut self, gathered: &str) -> Next {
+        let go_on = percent::cells(gathered).iter().all(|cell| self.run(cell) == Next::Go);
+        if go_on { Next::Go } else { Next::Stop }
     }
 
     /// Whether what was gathered is a cell of its own, seen from the line that follows.

@@ -10,6 +10,7 @@ mod check;
 mod editor;
 mod face;
 mod json;
+mod lines;
 mod options;
 mod paint;
 mod recordings;

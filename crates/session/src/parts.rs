@@ -3,7 +3,7 @@
 //! `%` and `!` begin a line of their own only where a statement may begin: between statements, with
 //! no bracket, string or comment open. `a\n % b` stays one Rust expression.
 
-use crate::scan::{Kind, Token, is_word, is_word_start, next_token, scan};
+use crate::scan::{Kind, Token, has_code, is_word, is_word_start, next_token, scan};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -108,10 +108,6 @@ fn push_rust(parts: &mut Vec<Part>, source: &str, from: usize, to: usize) {
 
 fn line_of(source: &str, at: usize) -> u32 {
     source[..at].bytes().filter(|byte| *byte == b'\n').count() as u32 + 1
-}
-
-fn has_code(text: &str) -> bool {
-    scan(text).iter().any(|token| token.kind != Kind::Comment)
 }
 
 fn special<'a>(body: &'a str, is_variable: &dyn Fn(&str) -> bool) -> Option<(PartKind, &'a str)> {

@@ -1,7 +1,7 @@
 //! The percent format: cells of a `.rs` file between `// %%` lines, as VS Code, Spyder and jupytext
 //! have it.
 
-use crate::scan::{Kind, scan};
+use crate::scan::has_code;
 
 /// What stands behind `// %%`, when a line is such a line.
 pub fn marker(line: &str) -> Option<&str> {
@@ -30,8 +30,7 @@ pub fn cells(text: &str) -> Vec<String> {
 }
 
 fn finish(cells: &mut Vec<String>, cell: String, prose: bool) {
-    let has_code = scan(&cell).iter().any(|token| token.kind != Kind::Comment);
-    if has_code && !prose {
+    if has_code(&cell) && !prose {
         cells.push(cell.trim_matches('\n').trim_end().to_string());
     }
 }

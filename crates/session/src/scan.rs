@@ -33,6 +33,11 @@ impl Token {
     }
 }
 
+/// Whether there is anything to run: a comment that never ends is an error, and no blank.
+pub fn has_code(source: &str) -> bool {
+    scan(source).iter().any(|token| token.kind != Kind::Comment || token.open)
+}
+
 /// All tokens, comments included, white space left out.
 pub fn scan(source: &str) -> Vec<Token> {
     let first = next_token(source, 0);

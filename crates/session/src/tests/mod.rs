@@ -266,6 +266,8 @@ fn time_and_compare_measure() {
     // Eager: two arrays beside x; jitted: one kernel and the result alone.
     assert_eq!(row("eager")[1..5], ["12.0", "8.0", "–", "2"]);
     assert_eq!(row("jit")[1..5], ["8.0", "4.0", "8.0", "1"]);
+    fails(&mut session, "/* never ended", "syntax");
+    ok(&mut session, "/* ended */");
     // Errors point into what was typed.
     let told = fails(&mut session, "%timeit nope", "E0425");
     assert!(told.contains(":1:9") && !told.contains('{'), "{told}");
