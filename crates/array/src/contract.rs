@@ -6,6 +6,7 @@ use crate::eager::apply;
 use crate::elementwise::{binary, convert};
 use crate::layout;
 use crate::operand::{Input, Operand};
+use crate::trace;
 use vramlab_ir::{DType, Fault, FaultKind, Param, Params, Shape};
 use vramlab_ops::Domain;
 
@@ -53,6 +54,10 @@ pub(crate) fn dot(a: Input, b: Input) -> Result<Array, Fault> {
 /// The matrix product of the last two axes; leading axes are batches, which broadcast. A vector is
 /// a row on the left and a column on the right.
 pub(crate) fn matmul(a: Input, b: Input) -> Result<Array, Fault> {
+    matrices(a, b).map_err(|fault| trace::naming(fault, &[a, b]))
+}
+
+fn matrices(a: Input, b: Input) -> Result<Array, Fault> {
     let (a, b) = (array_of(a)?, array_of(b)?);
     if a.rank() == 0 || b.rank() == 0 {
         let message = format!("{} and {}: a scalar is no matrix", a.ty(), b.ty());
@@ -121,7 +126,8 @@ pub(crate) fn conv2d(x: Input, filters: Input, stride: i64, padding: i64) -> Res
         let message = format!("{} and {}: both have four axes", x.ty(), filters.ty());
         let help =
             "x is [examples, height, width, channels], filters [height, width, channels, results]";
-        return Err(Fault::new(FaultKind::Shape, "conv2d", message).help(help));
+        let fault = Fault::new(FaultKind::Shape, "conv2d", message).help(help);
+        return Err(trace::naming(fault, &[x.input(), filters.input()]));
     }
     let both = |value: i64| Param::Ints(vec![value, value]);
     let params = Params::new()

@@ -45,10 +45,11 @@ pub(crate) fn scan(
         let given = (aliases(carry), init.1.clone());
         let (results, structure) = f(given, (aliases(slices), xs.1.clone()))?;
         let (carried, stacked) = pair(name, structure)?;
-        same_structure(name, &init.1, &carried)?;
+        same_carry(name, &init, &carried, &results)?;
         Ok((results, stacked))
     };
-    let (finished, stacked) = trace::run(name, &types, body)?;
+    let names = [init.1.paths("carry"), xs.1.paths("slice")].concat();
+    let (finished, stacked) = trace::run_named(name, &types, names, body)?;
     let own = types.len();
     let (body, captured) = consts_first(finished, own);
     let consts = captured.len();
@@ -98,14 +99,27 @@ fn pair(name: &'static str, structure: Structure) -> Result<(Structure, Structur
     }
 }
 
-fn same_structure(name: &'static str, entered: &Structure, left: &Structure) -> Result<(), Fault> {
-    match entered.difference(left, "carry") {
-        None => Ok(()),
-        Some(words) => {
-            let message = format!("the function does not give its carry back: {words}");
-            Err(placed(Fault::new(FaultKind::Trace, name, message)))
-        }
+/// The carry leaves the function with the structure and the types that it entered with.
+fn same_carry(
+    name: &'static str,
+    init: &Held,
+    structure: &Structure,
+    results: &[Array],
+) -> Result<(), Fault> {
+    if let Some(words) = init.1.difference(structure, "carry") {
+        let message = format!("the function does not give its carry back: {words}");
+        return Err(placed(Fault::new(FaultKind::Trace, name, message)));
     }
+    let mut pairs = init.0.iter().zip(results);
+    let Some(at) = pairs.position(|(entered, left)| entered.ty() != left.ty()) else {
+        return Ok(());
+    };
+    let path = init.1.paths("carry").swap_remove(at);
+    let (entered, left) = (init.0[at].ty(), results[at].ty());
+    let kind = if entered.dtype == left.dtype { FaultKind::Shape } else { FaultKind::DType };
+    let message = format!("{path} enters the body as {entered} and leaves it as {left}");
+    Err(placed(Fault::new(kind, name, message))
+        .help("a carried value keeps its shape and element type; convert it in the body"))
 }
 
 /// Goes on with `body` while `cond` holds.
@@ -129,14 +143,14 @@ fn while_of(name: &'static str, cond: One, body: One, init: Held) -> Result<Resu
             }
         }
     };
-    let (finished, ()) = trace::run("cond", &types, asked)?;
+    let (finished, ()) = trace::run_named("cond", &types, init.1.paths("carry"), asked)?;
     let (cond, cond_captured) = consts_first(finished, types.len());
     let step = |arrays: &[Array]| {
         let (results, structure) = body(held(arrays))?;
-        same_structure(name, &init.1, &structure)?;
+        same_carry(name, &init, &structure, &results)?;
         Ok((results, ()))
     };
-    let (finished, ()) = trace::run("body", &types, step)?;
+    let (finished, ()) = trace::run_named("body", &types, init.1.paths("carry"), step)?;
     let (body, body_captured) = consts_first(finished, types.len());
     let params = Params::new()
         .with("cond", Param::Func(cond))
@@ -235,13 +249,24 @@ pub(crate) fn cond(
     let holds = array_of(holds)?;
     let types = types(&operands.0);
     let branch = |name: &str, f: One| {
-        trace::run(name, &types, |arrays| f((aliases(arrays), operands.1.clone())))
+        let names = operands.1.paths("operands");
+        trace::run_named(name, &types, names, |arrays| f((aliases(arrays), operands.1.clone())))
     };
     let (on_true, structure) = branch("on_true", on_true)?;
     let (on_false, other) = branch("on_false", on_false)?;
     if let Some(words) = structure.difference(&other, "the result") {
         let message = format!("the branches give different things: {words}");
         return Err(placed(Fault::new(FaultKind::Trace, "cond", message)));
+    }
+    let [yes, no] = [&on_true, &on_false].map(|branch| branch.func.result_types());
+    if let Some(at) = (0..yes.len()).find(|&at| yes[at] != no[at]) {
+        let path = structure.paths("the result").swap_remove(at);
+        let message = format!(
+            "the branches give different things: {path} is {} when the condition holds, else {}",
+            yes[at], no[at]
+        );
+        let kind = if yes[at].dtype == no[at].dtype { FaultKind::Shape } else { FaultKind::DType };
+        return Err(placed(Fault::new(kind, "cond", message)));
     }
     // Each branch also takes what the other captured.
     let behind = |finished: &Finished| crate::control::types(&finished.captured);
@@ -261,6 +286,7 @@ fn with_unread(func: &Func, at: usize, unread: &[Type]) -> Arc<Func> {
     func.types.extend(unread.iter().cloned());
     let values = (first..func.types.len() as u32).map(vramlab_ir::Value);
     func.params.splice(at..at, values);
+    func.arg_names.clear();
     Arc::new(func)
 }
 
@@ -268,6 +294,7 @@ fn with_unread(func: &Func, at: usize, unread: &[Type]) -> Arc<Func> {
 fn consts_first(finished: Finished, own: usize) -> (Arc<Func>, Vec<Array>) {
     let mut func = Arc::unwrap_or_clone(finished.func);
     func.params.rotate_left(own);
+    func.arg_names.clear();
     (Arc::new(func), finished.captured)
 }
 

@@ -10,12 +10,31 @@ use crate::structure::Structure;
 use crate::tape::{Names, residual_name, residual_names, run};
 use crate::trace::{self, Finished};
 use std::sync::Arc;
-use vramlab_ir::{Fault, FaultKind, Func, Param, Params, Type, Value};
+use vramlab_ir::{Fault, FaultKind, Func, Param, Params, Type, Value, arg_name};
 use vramlab_ops::{CHECKPOINT, CHECKPOINT_NAME, CUSTOM_VJP, STOP_GRADIENT};
 use vramlab_transform::{Joint, Policy, Split};
 
 /// A function that can be traced: arrays in, arrays and how they are held out.
 pub(crate) type Body<'a> = &'a dyn Fn(&[Array]) -> Result<Results, Fault>;
+
+/// The same, and what its arguments are called: nothing, or a name each.
+#[derive(Clone, Copy)]
+pub(crate) struct Function<'a> {
+    pub body: Body<'a>,
+    pub arg_names: &'a [String],
+}
+
+impl<'a, F: Fn(&[Array]) -> Result<Results, Fault>> From<&'a F> for Function<'a> {
+    fn from(body: &'a F) -> Function<'a> {
+        Function { body, arg_names: &[] }
+    }
+}
+
+impl Function<'_> {
+    fn arg_name(&self, at: usize) -> String {
+        arg_name(self.arg_names, at)
+    }
+}
 
 /// A traced function that gives one array.
 struct Traced {
@@ -35,10 +54,10 @@ fn aliases(arrays: &[Array]) -> Vec<Array> {
     arrays.iter().map(Array::alias).collect()
 }
 
-fn traced(name: &'static str, body: Body, arguments: &[Array]) -> Result<Traced, Fault> {
+fn traced(name: &'static str, f: Function, arguments: &[Array]) -> Result<Traced, Fault> {
     let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
     let single = |arrays: &[Array]| {
-        let (results, structure) = body(arrays)?;
+        let (results, structure) = (f.body)(arrays)?;
         match structure {
             Structure::Array => Ok((results, ())),
             _ => {
@@ -48,7 +67,8 @@ fn traced(name: &'static str, body: Body, arguments: &[Array]) -> Result<Traced,
             }
         }
     };
-    let (Finished { func, captured }, ()) = trace::run("f", &types, single)?;
+    let (Finished { func, captured }, ()) =
+        trace::run_named("f", &types, f.arg_names.to_vec(), single)?;
     Ok(Traced { func, captured })
 }
 
@@ -82,14 +102,14 @@ fn positions(name: &'static str, wrt: &[i64], count: usize) -> Result<Vec<usize>
 /// # Errors
 /// A fault of the function, a result that is no float scalar, an argument that is no float, an op
 /// without gradient.
-pub(crate) fn value_and_grad(
+pub(crate) fn value_and_grad<'a>(
     name: &'static str,
-    body: Body,
+    f: impl Into<Function<'a>>,
     arguments: &[Array],
     wrt: &[i64],
 ) -> Result<(Array, Vec<Array>), Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
-    let traced = traced(name, body, arguments)?;
+    let traced = traced(name, f.into(), arguments)?;
     let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);
@@ -100,14 +120,14 @@ pub(crate) fn value_and_grad(
 ///
 /// # Errors
 /// As [`value_and_grad`].
-pub(crate) fn grad(
+pub(crate) fn grad<'a>(
     name: &'static str,
-    body: Body,
+    f: impl Into<Function<'a>>,
     arguments: &[Array],
     wrt: &[i64],
 ) -> Result<Vec<Array>, Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
-    let traced = traced(name, body, arguments)?;
+    let traced = traced(name, f.into(), arguments)?;
     let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
     run_joint(&joint.cotangents_only(), &traced.given(arguments))
 }
@@ -158,13 +178,17 @@ pub(crate) struct Pullback {
     result: Type,
 }
 
-/// The value and the way back to one cotangent an argument.
+/// The value and the way back to one cotangent for each of the first `count` arguments.
 ///
 /// # Errors
 /// As [`value_and_grad`].
-pub(crate) fn vjp(body: Body, arguments: &[Array]) -> Result<(Array, Pullback), Fault> {
-    let traced = traced("vjp", body, arguments)?;
-    let wrt: Vec<usize> = (0..arguments.len()).collect();
+pub(crate) fn vjp<'a>(
+    f: impl Into<Function<'a>>,
+    arguments: &[Array],
+    count: usize,
+) -> Result<(Array, Pullback), Fault> {
+    let traced = traced("vjp", f.into(), arguments)?;
+    let wrt: Vec<usize> = (0..count).collect();
     let joint = vramlab_transform::vjp(&traced.func, &wrt).map_err(located)?;
     let split = Split::new(&joint);
     let mut names = Names::new();
@@ -207,24 +231,25 @@ impl Pullback {
     }
 }
 
-/// The value and its derivative along tangents of the arguments.
+/// The value and its derivative along tangents of the first arguments.
 ///
 /// # Errors
 /// As [`value_and_grad`], and tangents of other types than the arguments.
-pub(crate) fn jvp(
-    body: Body,
+pub(crate) fn jvp<'a>(
+    f: impl Into<Function<'a>>,
     arguments: &[Array],
     tangents: &[Array],
 ) -> Result<(Array, Array), Fault> {
+    let f = f.into();
     for (at, (argument, tangent)) in arguments.iter().zip(tangents).enumerate() {
         if argument.ty() != tangent.ty() {
-            let (wanted, given) = (argument.ty(), tangent.ty());
-            let message = format!("argument {at} is {wanted}, and its tangent is {given}");
+            let (name, wanted, given) = (f.arg_name(at), argument.ty(), tangent.ty());
+            let message = format!("{name} is {wanted}, and its tangent is {given}");
             return Err(placed(Fault::new(FaultKind::Shape, "jvp", message)));
         }
     }
-    let traced = traced("jvp", body, arguments)?;
-    let wrt: Vec<usize> = (0..arguments.len()).collect();
+    let traced = traced("jvp", f, arguments)?;
+    let wrt: Vec<usize> = (0..tangents.len()).collect();
     let joint = vramlab_transform::jvp(&traced.func, &wrt).map_err(located)?;
     // Tangents stand behind all parameters of the program, captured ones included.
     let mut given = traced.given(arguments);
@@ -244,7 +269,7 @@ pub(crate) fn jacobian(
     body: Body,
     arguments: &[Array],
 ) -> Result<Array, Fault> {
-    let traced = traced(name, body, arguments)?;
+    let traced = traced(name, Function { body, arg_names: &[] }, arguments)?;
     let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(located)?;
     let func = vramlab_transform::jacobian(&joint).map_err(located)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
@@ -255,16 +280,18 @@ pub(crate) fn jacobian(
 ///
 /// # Errors
 /// A fault of the function, or a policy with a name that nothing in the function has.
-pub(crate) fn checkpoint(
+pub(crate) fn checkpoint<'a>(
     policy: &Policy,
-    body: Body,
+    f: impl Into<Function<'a>>,
     arguments: &[Array],
 ) -> Result<Results, Fault> {
+    let f = f.into();
     if !trace::active() {
-        return body(arguments);
+        return (f.body)(arguments);
     }
     let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
-    let (finished, structure) = trace::run("checkpoint", &types, body)?;
+    let names = f.arg_names.to_vec();
+    let (finished, structure) = trace::run_named("checkpoint", &types, names, f.body)?;
     check_names(policy, &finished.func)?;
     let params = Params::new()
         .with("policy", Param::Text(policy.to_string()))
@@ -437,7 +464,7 @@ impl Rule {
 /// # Errors
 /// As [`jacobian`].
 pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
-    let traced = traced("jacfwd", body, arguments)?;
+    let traced = traced("jacfwd", Function { body, arg_names: &[] }, arguments)?;
     let func = vramlab_transform::jacfwd(&traced.func).map_err(located)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
@@ -447,20 +474,24 @@ pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
 /// # Errors
 /// As [`value_and_grad`].
 pub(crate) fn hessian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
-    let traced = traced("hessian", body, arguments)?;
+    let traced = traced("hessian", Function { body, arg_names: &[] }, arguments)?;
     let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(located)?;
     let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func).map_err(located)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
-/// What the gradient by every float argument keeps from the forward, as a table.
+/// What the gradient by every float among the first `count` arguments keeps from the forward, as a
+/// table.
 ///
 /// # Errors
 /// As [`value_and_grad`], but the result may have any shape.
-pub(crate) fn residuals(body: Body, arguments: &[Array]) -> Result<String, Fault> {
-    let traced = traced("residuals", body, arguments)?;
-    let floats: Vec<usize> =
-        (0..arguments.len()).filter(|&at| arguments[at].ty().dtype.is_float()).collect();
+pub(crate) fn residuals<'a>(
+    f: impl Into<Function<'a>>,
+    arguments: &[Array],
+    count: usize,
+) -> Result<String, Fault> {
+    let traced = traced("residuals", f.into(), arguments)?;
+    let floats: Vec<usize> = (0..count).filter(|&at| arguments[at].ty().dtype.is_float()).collect();
     let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(located)?;
     Ok(vramlab_transform::residual_table(&joint, arguments.len()))
 }
@@ -470,9 +501,9 @@ pub(crate) fn residuals(body: Body, arguments: &[Array]) -> Result<String, Fault
 ///
 /// # Errors
 /// A fault of the function, a mapped argument without axes, batches of different sizes.
-pub(crate) fn vmap(
+pub(crate) fn vmap<'a>(
     name: &'static str,
-    body: Body,
+    f: impl Into<Function<'a>>,
     arguments: &[Array],
     mapped: Option<&[i64]>,
 ) -> Result<Results, Fault> {
@@ -480,6 +511,7 @@ pub(crate) fn vmap(
         Some(mapped) => positions(name, mapped, arguments.len())?,
         None => (0..arguments.len()).collect(),
     };
+    let f = f.into();
     let refuse = |message: String, help: &str| {
         Err(placed(Fault::new(FaultKind::Shape, name, message)).help(help))
     };
@@ -487,16 +519,26 @@ pub(crate) fn vmap(
     let mut size: Option<(usize, usize)> = None;
     for &at in &mapped {
         let Some(extent) = types[at].shape.first().copied() else {
-            let message = format!("argument {at} is {}, which has no axis to map over", types[at]);
+            let (given, own) = (f.arg_name(at), &types[at]);
             return refuse(
-                message,
-                "vmap_wrt maps over some of the arguments; the others are shared",
+                format!("{given} is {own}, which has no axis to map over"),
+                match f.arg_names.is_empty() {
+                    true => "vmap_wrt maps over some of the arguments; the others are shared",
+                    false => {
+                        "vmap_tree_wrt maps over some of the leaves and arrays; the others are shared"
+                    }
+                },
             );
         };
         match size {
             Some((first, size)) if size != extent => {
-                let message =
-                    format!("arguments {first} and {at} have {size} and {extent} examples");
+                let message = match f.arg_names.is_empty() {
+                    true => format!("arguments {first} and {at} have {size} and {extent} examples"),
+                    false => {
+                        let (first, at) = (f.arg_name(first), f.arg_name(at));
+                        format!("{first} and {at} have {size} and {extent} examples")
+                    }
+                };
                 return refuse(message, "the leading axes of mapped arguments are of one extent");
             }
             _ => size = Some((at, extent)),
@@ -506,7 +548,8 @@ pub(crate) fn vmap(
     let Some((_, size)) = size else {
         return refuse("no argument is mapped".into(), "name at least one, or call the function");
     };
-    let (Finished { func, captured }, structure) = trace::run("f", &types, body)?;
+    let (Finished { func, captured }, structure) =
+        trace::run_named("f", &types, f.arg_names.to_vec(), f.body)?;
     let batched: Vec<bool> =
         (0..func.params.len()).map(|at| at < arguments.len() && mapped.contains(&at)).collect();
     let func = vramlab_transform::vmap(&func, &batched, size).map_err(located)?;

@@ -117,7 +117,7 @@ pub(crate) fn apply(
     dtypes: &[DType],
 ) -> Result<Array, Fault> {
     let mut results = if trace::active() {
-        trace::stage(op, params, inputs, dtypes)?
+        trace::stage(op, params, inputs, dtypes).map_err(|fault| trace::naming(fault, inputs))?
     } else {
         let build = |operands: &[Operand], params: &Params| one_op(name, op, params, operands);
         run(name, params, inputs, dtypes, build)?

@@ -115,7 +115,7 @@ pub fn vjp<const N: usize>(
     arguments: [&Array; N],
 ) -> (Array, Transformed<1, [Array; N]>) {
     let body = |arrays: &[Array]| body(&f, arrays);
-    let (value, pullback) = or_raise(differentiate::vjp(&body, &aliases(arguments)));
+    let (value, pullback) = or_raise(differentiate::vjp(&body, &aliases(arguments), N));
     (value, Box::new(move |[cotangent]| pulled(&pullback, cotangent)))
 }
 
@@ -255,7 +255,7 @@ pub fn residuals<const N: usize>(
     arguments: [&Array; N],
 ) -> String {
     let body = |arrays: &[Array]| body(&f, arrays);
-    or_raise(differentiate::residuals(&body, &aliases(arguments)))
+    or_raise(differentiate::residuals(&body, &aliases(arguments), N))
 }
 
 /// A function with a gradient rule of its own: `forward` gives the result and K arrays that

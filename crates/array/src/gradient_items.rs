@@ -56,7 +56,7 @@ fn arrays(items: &[Dyn]) -> Result<Vec<Array>, Fault> {
         .collect()
 }
 
-fn function(
+pub(crate) fn function(
     name: &'static str,
     run: impl Fn(&[Array]) -> Result<Dyn, Fault> + Send + Sync + 'static,
 ) -> Dyn {
@@ -349,7 +349,7 @@ pub(crate) static GRADIENTS: &[Item] = &[
             let given = decoder.arrays()?;
             decoder.end()?;
             let body = |arrays: &[Array]| traceable(&*f, arrays);
-            let (value, pullback) = differentiate::vjp(&body, &given)?;
+            let (value, pullback) = differentiate::vjp(&body, &given, given.len())?;
             let back = function("vjp", move |cotangents| match cotangents {
                 [cotangent] => pullback.call(cotangent).map(list),
                 _ => Err(crate::jit::wrong_count(1, cotangents.len())),
@@ -526,7 +526,7 @@ pub(crate) static CHECKPOINTS: &[Item] = &[
             let given = decoder.arrays()?;
             decoder.end()?;
             let body = |arrays: &[Array]| traceable(&*f, arrays);
-            Ok(Dyn::Text(differentiate::residuals(&body, &given)?.into()))
+            Ok(Dyn::Text(differentiate::residuals(&body, &given, given.len())?.into()))
         },
     },
     Item {

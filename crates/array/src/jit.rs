@@ -9,13 +9,14 @@ use crate::raise::{catch, or_raise};
 use crate::structure::Structure;
 use crate::trace::{self, Finished};
 use crate::tree::Tree;
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 use vramlab_ir::kernel::Donation;
 use vramlab_ir::{
-    Argument, CompileKind, CompileRequest, Engine, Explanation, Fault, FaultKind, Leaner,
+    Argument, BufferId, CompileKind, CompileRequest, Engine, Explanation, Fault, FaultKind, Leaner,
     MemoryAnalysis, Type,
 };
 
@@ -47,12 +48,18 @@ impl From<Array> for Arg<'_> {
     }
 }
 
-/// The traced function: arrays in, arrays and how they are held out.
-type Body = Box<dyn Fn(&[Array]) -> Result<(Vec<Array>, Structure), Fault> + Send + Sync>;
+/// The traced function: how the tree in front holds its arrays, and all arrays in; arrays and how
+/// they are held out.
+type Body = Box<dyn Fn(&Structure, &[Array]) -> Result<Results, Fault> + Send + Sync>;
+
+/// The structure in front of a function that takes no tree.
+pub(crate) static NO_TREE: Structure = Structure::Tuple(Vec::new());
 
 /// The one jit that typed cells and the instant tier share.
 pub struct JitCore {
     name: Mutex<String>,
+    /// Takes a tree in front of its arrays.
+    of_tree: bool,
     body: Body,
     front: Mutex<Vec<Specialised>>,
     last: Mutex<Option<Last>>,
@@ -60,10 +67,12 @@ pub struct JitCore {
     memory_limit: Mutex<Option<u64>>,
 }
 
-/// The function for one set of argument types on one engine.
+/// The function for one set of argument types on one engine. Two trees of other structures can have
+/// the same arrays.
 struct Specialised {
     hash: u64,
     engine: usize,
+    tree: Structure,
     types: Vec<Type>,
     traced: Arc<Traced>,
     /// One executable for each set of moved arguments.
@@ -90,8 +99,17 @@ impl JitCore {
         name: impl Into<String>,
         body: impl Fn(&[Array]) -> Result<Results, Fault> + Send + Sync + 'static,
     ) -> JitCore {
+        JitCore { of_tree: false, ..JitCore::of_tree(name, move |_, arrays| body(arrays)) }
+    }
+
+    /// A function of a tree and of arrays behind those of the tree.
+    pub(crate) fn of_tree(
+        name: impl Into<String>,
+        body: impl Fn(&Structure, &[Array]) -> Result<Results, Fault> + Send + Sync + 'static,
+    ) -> JitCore {
         JitCore {
             name: Mutex::new(name.into()),
+            of_tree: true,
             body: Box::new(body),
             front: Mutex::new(Vec::new()),
             last: Mutex::new(None),
@@ -123,17 +141,27 @@ impl JitCore {
         lock(&self.name).clone()
     }
 
-    /// Calls the function. Inside a trace its equations join that trace.
+    /// What the arguments are called where the function takes a tree: the paths of its arrays, and
+    /// `arrays[0]`, … behind them.
+    fn arg_names(&self, tree: &Structure, arguments: usize) -> Vec<String> {
+        if !self.of_tree {
+            return Vec::new();
+        }
+        paths_and_arrays(tree, arguments)
+    }
+
+    /// Calls the function: `tree` is how the first arguments are held where it takes a tree. Inside
+    /// a trace its equations join that trace.
     ///
     /// # Errors
     /// A fault of the body or of the run; moved arguments that the caller holds aliases of are as
     /// they were.
-    pub fn call(&self, arguments: &[Arg]) -> Result<Results, Fault> {
+    pub(crate) fn call(&self, tree: &Structure, arguments: &[Arg]) -> Result<Results, Fault> {
         if trace::active() {
             let arrays: Vec<Array> = arguments.iter().map(|arg| arg.array().alias()).collect();
-            return (self.body)(&arrays);
+            return (self.body)(tree, &arrays);
         }
-        let handles = concrete(arguments)?;
+        let handles = self.concrete(tree, arguments)?;
         let context = match handles.first() {
             Some(handle) => handle.context(),
             None => {
@@ -142,7 +170,7 @@ impl JitCore {
             }
         };
         let mask = donation_mask(arguments, &handles);
-        let (traced, compiled) = self.specialised(&context, &handles, &mask)?;
+        let (traced, compiled) = self.specialised(&context, tree, &handles, &mask)?;
         let given = run_arguments(&handles, &mask, &traced.finished.captured)?;
         let buffers = compiled.execute(&*context.engine, &given);
         *lock(&self.last) =
@@ -161,6 +189,7 @@ impl JitCore {
     fn specialised(
         &self,
         context: &Context,
+        tree: &Structure,
         handles: &[&Arc<Handle>],
         mask: &[bool],
     ) -> Result<(Arc<Traced>, Arc<Compiled>), Fault> {
@@ -171,6 +200,7 @@ impl JitCore {
         let same = |entry: &&mut Specialised| {
             entry.hash == hash
                 && entry.engine == engine
+                && entry.tree == *tree
                 && entry.types.iter().eq(handles.iter().map(|handle| &handle.ty))
         };
         let traced = {
@@ -190,14 +220,14 @@ impl JitCore {
         // The lock is not held while the user's function runs: it may call itself.
         let traced = match traced {
             Some(traced) => traced,
-            None => Arc::new(self.trace(&types)?),
+            None => Arc::new(self.trace(tree, &types)?),
         };
         let mut donate = mask.to_vec();
         donate.resize(traced.finished.func.params.len(), false);
         let func = Arc::clone(&traced.finished.func);
         let memory_limit = *lock(&self.memory_limit);
         let leaner = match memory_limit {
-            Some(_) => self.leaner(&types, &traced.finished),
+            Some(_) => self.leaner(tree, &types, &traced.finished),
             None => Vec::new(),
         };
         let request = CompileRequest { func, donate, kind: CompileKind::Jit, memory_limit, leaner };
@@ -209,6 +239,7 @@ impl JitCore {
             None => front.push(Specialised {
                 hash,
                 engine,
+                tree: tree.clone(),
                 types,
                 traced: Arc::clone(&traced),
                 executables: vec![executable],
@@ -218,7 +249,7 @@ impl JitCore {
     }
 
     /// The function with loops that keep less, where it has loops.
-    fn leaner(&self, types: &[Type], first: &Finished) -> Vec<Leaner> {
+    fn leaner(&self, tree: &Structure, types: &[Type], first: &Finished) -> Vec<Leaner> {
         if !first.func.eqns.iter().any(|eqn| eqn.op.name() == vramlab_ops::SCAN.name) {
             return Vec::new();
         }
@@ -231,7 +262,7 @@ impl JitCore {
         };
         let captured = buffers(first);
         let again = |(loops, how)| {
-            let traced = leaner::with(loops, || self.trace(types)).ok()?;
+            let traced = leaner::with(loops, || self.trace(tree, types)).ok()?;
             let func = traced.finished.func.clone();
             // A function that does not do the same twice has no other form.
             let alike = buffers(&traced.finished) == captured
@@ -242,9 +273,11 @@ impl JitCore {
         Loops::LEANER.into_iter().filter_map(again).collect()
     }
 
-    fn trace(&self, types: &[Type]) -> Result<Traced, Fault> {
+    fn trace(&self, tree: &Structure, types: &[Type]) -> Result<Traced, Fault> {
         let name = self.name();
-        let (finished, structure) = trace::run(&name, types, |arrays| (self.body)(arrays))?;
+        let names = self.arg_names(tree, types.len());
+        let (finished, structure) =
+            trace::run_named(&name, types, names, |arrays| (self.body)(tree, arrays))?;
         for captured in &finished.captured {
             captured.set_owner(&format!("captured by {name}"));
         }
@@ -252,8 +285,8 @@ impl JitCore {
     }
 
     /// The executable for these arguments without a run; all of them offered when `donate`.
-    fn compiled(&self, arguments: &[Arg], donate: bool) -> Result<Last, Fault> {
-        let handles = concrete(arguments)?;
+    fn compiled(&self, tree: &Structure, arguments: &[Arg], donate: bool) -> Result<Last, Fault> {
+        let handles = self.concrete(tree, arguments)?;
         let context = match handles.first() {
             Some(handle) => Arc::new(handle.context()),
             None => current()?,
@@ -262,7 +295,7 @@ impl JitCore {
             true => vec![true; handles.len()],
             false => donation_mask(arguments, &handles),
         };
-        let (_, compiled) = self.specialised(&context, &handles, &mask)?;
+        let (_, compiled) = self.specialised(&context, tree, &handles, &mask)?;
         Ok(Last { engine: Arc::clone(&context.engine), compiled })
     }
 
@@ -279,8 +312,8 @@ impl JitCore {
     ///
     /// # Errors
     /// A fault of the trace or of the compiler.
-    pub fn lower(&self, arguments: &[Arg]) -> Result<Explanation, Fault> {
-        self.compiled(arguments, false)?.explain()
+    pub(crate) fn lower(&self, tree: &Structure, arguments: &[Arg]) -> Result<Explanation, Fault> {
+        self.compiled(tree, arguments, false)?.explain()
     }
 
     /// The program for arguments of these types. Nothing is compiled or kept.
@@ -288,7 +321,8 @@ impl JitCore {
     /// # Errors
     /// A fault of the body.
     pub fn program(&self, types: &[Type]) -> Result<Arc<vramlab_ir::Func>, Fault> {
-        let (finished, _) = trace::run(&self.name(), types, |arrays| (self.body)(arrays))?;
+        let body = |arrays: &[Array]| (self.body)(&NO_TREE, arrays);
+        let (finished, _) = trace::run(&self.name(), types, body)?;
         Ok(finished.func)
     }
 
@@ -297,17 +331,44 @@ impl JitCore {
     /// # Errors
     /// A fault of the body.
     pub fn programs(&self, types: &[Type]) -> Result<(Arc<vramlab_ir::Func>, Vec<Leaner>), Fault> {
-        let traced = self.trace(types)?;
-        let leaner = self.leaner(types, &traced.finished);
+        let traced = self.trace(&NO_TREE, types)?;
+        let leaner = self.leaner(&NO_TREE, types, &traced.finished);
         Ok((Arc::clone(&traced.finished.func), leaner))
     }
 
-    /// For each argument: whether its buffer would be reused if it were moved in, or why not.
+    /// For each argument: whether its buffer would be reused if it were moved in, or why not, as
+    /// text.
     ///
     /// # Errors
     /// A fault of the trace or of the compiler.
-    pub fn donations(&self, arguments: &[Arg]) -> Result<Vec<Donation>, Fault> {
-        Ok(self.compiled(arguments, true)?.explain()?.donations)
+    pub(crate) fn donations(&self, tree: &Structure, arguments: &[Arg]) -> Result<String, Fault> {
+        let explanation = self.compiled(tree, arguments, true)?.explain()?;
+        let line = |donation: &Donation| {
+            let used = if donation.used { "used" } else { "not used" };
+            format!("{}: {used}, {}\n", explanation.arg_name(donation.argument), donation.reason)
+        };
+        Ok(explanation.donations.iter().map(line).collect())
+    }
+
+    /// The arguments as the device has them. Where one cannot be used, its name is said.
+    fn concrete<'a>(
+        &self,
+        tree: &Structure,
+        arguments: &'a [Arg],
+    ) -> Result<Vec<&'a Arc<Handle>>, Fault> {
+        let found = arguments.iter().enumerate().map(|(at, argument)| {
+            let handle = match &argument.array().repr {
+                Repr::Traced(traced) => Err(trace::leaked(&traced.ty)),
+                Repr::Concrete(_) => argument.array().handle("jit"),
+            };
+            handle.map_err(|mut fault| {
+                if let Some(name) = self.arg_names(tree, arguments.len()).get(at) {
+                    fault.message = format!("{name}: {}", fault.message);
+                }
+                fault
+            })
+        });
+        found.collect()
     }
 
     /// Forgets traces and executables.
@@ -338,26 +399,24 @@ impl Last {
     }
 }
 
-fn concrete<'a>(arguments: &'a [Arg]) -> Result<Vec<&'a Arc<Handle>>, Fault> {
-    arguments
-        .iter()
-        .map(|argument| match &argument.array().repr {
-            Repr::Traced(traced) => Err(trace::leaked(&traced.ty)),
-            Repr::Concrete(_) => argument.array().handle("jit"),
-        })
-        .collect()
+/// What the arguments of a function of a tree and arrays are called.
+pub(crate) fn paths_and_arrays(tree: &Structure, arguments: usize) -> Vec<String> {
+    let mut names = tree.paths("params");
+    let others = arguments.saturating_sub(names.len());
+    names.extend((0..others).map(|at| format!("arrays[{at}]")));
+    names
 }
 
 /// Moved arguments whose claim no other argument uses.
 fn donation_mask(arguments: &[Arg], handles: &[&Arc<Handle>]) -> Vec<bool> {
-    let once = |at: usize| {
-        handles.iter().filter(|handle| handle.buffer == handles[at].buffer).count() == 1
-    };
-    arguments
-        .iter()
-        .enumerate()
-        .map(|(at, argument)| matches!(argument, Arg::Moved(_)) && once(at))
-        .collect()
+    let moved = |argument: &Arg| matches!(argument, Arg::Moved(_));
+    if !arguments.iter().any(moved) {
+        return vec![false; arguments.len()];
+    }
+    let mut uses: HashMap<BufferId, u32> = HashMap::with_capacity(handles.len());
+    handles.iter().for_each(|handle| *uses.entry(handle.buffer).or_default() += 1);
+    let once = |handle: &Arc<Handle>| uses[&handle.buffer] == 1;
+    arguments.iter().zip(handles).map(|(given, handle)| moved(given) && once(handle)).collect()
 }
 
 fn run_arguments(
@@ -401,7 +460,7 @@ pub fn jit<const N: usize, Out: Tree + 'static>(
     }));
     let shared = Arc::clone(&core);
     let function = Box::new(move |arguments: [&Array; N]| {
-        or_raise(shared.call(&arguments.map(Arg::Borrowed)).and_then(unflatten))
+        or_raise(shared.call(&NO_TREE, &arguments.map(Arg::Borrowed)).and_then(unflatten))
     });
     Jit { core, function }
 }
@@ -426,7 +485,8 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// buffer may be reused; it is gone afterwards.
     #[track_caller]
     pub fn call<'a>(&self, arguments: impl Arguments<'a, N>) -> Out {
-        or_raise(arguments.arguments().and_then(|given| self.core.call(&given)).and_then(unflatten))
+        let found = arguments.arguments().and_then(|given| self.core.call(&NO_TREE, &given));
+        or_raise(found.and_then(unflatten))
     }
 
     /// The same function under a limit, `"512MiB"`, of what a call holds at its peak, arguments and
@@ -447,7 +507,7 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// Bytes of what a call with these arguments would run; nothing runs.
     #[track_caller]
     pub fn memory_analysis_of<'a>(&self, arguments: impl Arguments<'a, N>) -> MemoryAnalysis {
-        let lowered = arguments.arguments().and_then(|given| self.core.lower(&given));
+        let lowered = arguments.arguments().and_then(|given| self.core.lower(&NO_TREE, &given));
         or_raise(lowered).analysis
     }
 
@@ -460,15 +520,14 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// What a call with these arguments would run, as text; nothing runs.
     #[track_caller]
     pub fn lower<'a>(&self, arguments: impl Arguments<'a, N>) -> String {
-        let lowered = arguments.arguments().and_then(|given| self.core.lower(&given));
+        let lowered = arguments.arguments().and_then(|given| self.core.lower(&NO_TREE, &given));
         explanation_text(&or_raise(lowered))
     }
 
     /// Lists each argument: whether its buffer would be reused if it were moved in, or why not.
     #[track_caller]
     pub fn donations<'a>(&self, arguments: impl Arguments<'a, N>) -> String {
-        let found = arguments.arguments().and_then(|given| self.core.donations(&given));
-        donations_text(&or_raise(found))
+        or_raise(arguments.arguments().and_then(|given| self.core.donations(&NO_TREE, &given)))
     }
 }
 
@@ -496,14 +555,6 @@ pub(crate) fn explanation_text(explanation: &Explanation) -> String {
         text.push_str(&format!("{note}\n"));
     }
     text
-}
-
-pub(crate) fn donations_text(donations: &[Donation]) -> String {
-    let line = |donation: &Donation| {
-        let used = if donation.used { "used" } else { "not used" };
-        format!("argument {}: {used}, {}\n", donation.argument, donation.reason)
-    };
-    donations.iter().map(line).collect()
 }
 
 impl<const N: usize, Out: 'static> Deref for Jit<N, Out> {

@@ -7,6 +7,7 @@ use crate::eager::apply;
 use crate::elementwise::convert;
 use crate::operand::{Input, Number, Operand, common};
 use crate::shape_arguments::{self, Index, list};
+use crate::trace;
 use vramlab_ir::{DType, Fault, FaultKind, Op, Param, Params, Shape};
 use vramlab_ops::{Domain, Entry};
 
@@ -30,7 +31,8 @@ pub(crate) fn broadcast_to(x: Input, extents: &[i64]) -> Result<Array, Fault> {
 /// One extent may be -1: what is left of the elements.
 pub(crate) fn reshape(x: Input, extents: &[i64]) -> Result<Array, Fault> {
     let x = array_of(x)?;
-    let shape = shape_arguments::shape("reshape", &inferred(&x, extents)?)?;
+    let extents = inferred(&x, extents).map_err(|fault| trace::naming(fault, &[x.input()]))?;
+    let shape = shape_arguments::shape("reshape", &extents)?;
     shaped("reshape", &vramlab_ops::RESHAPE, x.input(), shape)
 }
 
@@ -233,7 +235,8 @@ pub(crate) fn stack(arrays: &[Array], axis: i64) -> Result<Array, Fault> {
     let differs = arrays.windows(2).find(|pair| pair[0].ty().shape != pair[1].ty().shape);
     if let Some([a, b]) = differs {
         let message = format!("shapes {} and {} differ", a.ty().shape, b.ty().shape);
-        return Err(Fault::new(FaultKind::Shape, "stack", message));
+        let fault = Fault::new(FaultKind::Shape, "stack", message);
+        return Err(trace::naming(fault, &[a.input(), b.input()]));
     }
     join("stack", &raised?, axis)
 }

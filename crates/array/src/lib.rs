@@ -54,6 +54,8 @@ mod training;
 mod training_items;
 mod tree;
 mod tree_functions;
+mod tree_items;
+mod tree_jit;
 
 pub use ambient::{engine, origin, set_engine, set_origin, with_engine};
 pub use array::Array;
@@ -116,8 +118,10 @@ pub mod prelude {
     pub use crate::tree;
     pub use crate::tree::Tree;
     pub use crate::tree_functions::{
-        TreeFunction, TreeUpdate, grad_tree, jit_tree, jit_update, value_and_grad_tree,
+        TreeFunction, checkpoint_tree, checkpoint_tree_with, grad_tree, jvp_tree, residuals_tree,
+        value_and_grad_tree, vjp_tree, vmap_tree, vmap_tree_wrt,
     };
+    pub use crate::tree_jit::{JitTree, JitUpdate, jit_tree, jit_update};
     pub use vramlab_ir::{DType, MemoryAnalysis};
     pub use vramlab_transform::Policy;
 }

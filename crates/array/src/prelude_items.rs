@@ -10,10 +10,11 @@ use crate::jit::{self, Arg, JitCore, Results};
 use crate::operand::Operand;
 use crate::structure::Structure;
 use crate::surface::{Callable, Dyn, Item, Place};
+use crate::tree_functions::{Held, in_front};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use vramlab_ir::{DType, Fault, FaultKind, Literal, MemoryAnalysis};
+use vramlab_ir::{DType, Explanation, Fault, FaultKind, Literal, MemoryAnalysis};
 
 /// A literal of the instant tier.
 impl Nested for Dyn {
@@ -223,14 +224,54 @@ pub(crate) static INSPECTION: &[Item] = &[
     },
 ];
 
+/// What a jitted function is called with.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// One list of arrays.
+    Arrays,
+    /// A tree that is borrowed, and a list of arrays.
+    Tree,
+    /// A tree by value, and a list of arrays.
+    OwnTree,
+}
+
 /// A jitted function of the instant tier.
 pub struct DynJit {
     core: Arc<JitCore>,
+    takes: Takes,
+}
+
+/// The arguments of a call: the tree's arrays in front, where there is a tree.
+struct Given {
+    tree: Held,
+    others: Vec<Dyn>,
 }
 
 impl DynJit {
+    pub(crate) fn new(core: JitCore, takes: Takes) -> DynJit {
+        DynJit { core: Arc::new(core), takes }
+    }
+
     pub fn core(&self) -> &Arc<JitCore> {
         &self.core
+    }
+
+    /// Reads what a call is given.
+    fn given(&self, decoder: &mut Decoder) -> Result<Given, Fault> {
+        let tree = match self.takes {
+            Takes::Arrays => (Vec::new(), jit::NO_TREE.clone()),
+            Takes::Tree | Takes::OwnTree => held(decoder.next()?)?,
+        };
+        Ok(Given { tree, others: items_of(decoder)? })
+    }
+
+    fn arguments<'g>(&self, given: &'g Given) -> Result<Vec<Arg<'g>>, Fault> {
+        let moved = self.takes == Takes::OwnTree;
+        Ok(in_front(&given.tree.0, moved, call_arguments(&given.others)?))
+    }
+
+    fn lower(&self, given: &Given) -> Result<Explanation, Fault> {
+        self.core.lower(&given.tree.1, &self.arguments(given)?)
     }
 }
 
@@ -241,17 +282,13 @@ impl fmt::Debug for DynJit {
 }
 
 impl Callable for DynJit {
-    /// One argument: the list or tuple of arrays, as `f([&x, &w])` and `f.call((w, &x))` have it.
-    fn call(&self, mut arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
-        let given = match (arguments.len(), arguments.pop()) {
-            (1, Some(Dyn::List(items) | Dyn::Tuple(items))) => items,
-            _ => {
-                let message = "takes one list or tuple of arrays";
-                return Err(Fault::new(FaultKind::Argument, "call", message));
-            }
-        };
-        let arguments = call_arguments(&given)?;
-        let (arrays, structure) = self.core.call(&arguments)?;
+    /// The tree, where it takes one, and the list or tuple of arrays, as `f([&x, &w])` and
+    /// `f.call((w, &x))` have it.
+    fn call(&self, arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+        let mut decoder = Decoder::new("call", arguments);
+        let given = self.given(&mut decoder)?;
+        decoder.end()?;
+        let (arrays, structure) = self.core.call(&given.tree.1, &self.arguments(&given)?)?;
         Ok(rebuild(&structure, &mut arrays.into_iter()))
     }
 
@@ -272,6 +309,13 @@ fn call_arguments(given: &[Dyn]) -> Result<Vec<Arg<'_>>, Fault> {
             }
         })
         .collect()
+}
+
+/// A tree by its arrays and its structure.
+pub(crate) fn held(tree: Dyn) -> Result<Held, Fault> {
+    let mut arrays = Vec::new();
+    let structure = flatten(tree, &mut arrays)?;
+    Ok((arrays, structure))
 }
 
 pub(crate) fn rebuild(structure: &Structure, arrays: &mut dyn Iterator<Item = Array>) -> Dyn {
@@ -325,16 +369,74 @@ pub(crate) fn traceable(function: &dyn Callable, arrays: &[Array]) -> Result<Res
 
 fn jit_function(function: Arc<dyn Callable>) -> Dyn {
     let body = move |arrays: &[Array]| traceable(&*function, arrays);
-    Dyn::Function(Arc::new(DynJit { core: Arc::new(JitCore::new("jit", body)) }))
+    Dyn::Function(Arc::new(DynJit::new(JitCore::new("jit", body), Takes::Arrays)))
 }
 
-/// The jitted function that a method of `Jit` is called on.
-fn jit_core(decoder: &mut Decoder) -> Result<Arc<JitCore>, Fault> {
+/// A method of a jitted function: what it does with the function and with the other arguments.
+fn of_jit(
+    name: &'static str,
+    arguments: Vec<Dyn>,
+    method: impl FnOnce(&DynJit, &mut Decoder) -> Result<Dyn, Fault>,
+) -> Result<Dyn, Fault> {
+    let mut decoder = Decoder::new(name, arguments);
     let function = decoder.function()?;
-    match function.as_any().downcast_ref::<DynJit>() {
-        Some(jit) => Ok(Arc::clone(&jit.core)),
-        None => Err(Fault::new(FaultKind::Argument, "jit", "is not a jitted function")),
+    let Some(jit) = function.as_any().downcast_ref::<DynJit>() else {
+        return Err(Fault::new(FaultKind::Argument, name, "is not a jitted function"));
+    };
+    let value = method(jit, &mut decoder)?;
+    decoder.end()?;
+    Ok(value)
+}
+
+pub(crate) fn called(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let mut arguments = arguments.into_iter();
+    match arguments.next() {
+        Some(Dyn::Function(function)) => function.call(arguments.collect()),
+        _ => Err(Fault::new(FaultKind::Argument, "call", "is not a jitted function")),
     }
+}
+
+pub(crate) fn limited(mut arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    let function = arguments.first().cloned().unwrap_or_default();
+    of_jit("memory_limit", std::mem::take(&mut arguments), |jit, decoder| {
+        jit.core.set_memory_limit(&decoder.text()?)?;
+        Ok(Dyn::Unit)
+    })?;
+    Ok(function)
+}
+
+pub(crate) fn analysed(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    of_jit("memory_analysis", arguments, |jit, _| {
+        Ok(analysis_record(&jit::last_explanation(&jit.core)?.analysis))
+    })
+}
+
+pub(crate) fn analysed_of(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    of_jit("memory_analysis_of", arguments, |jit, decoder| {
+        let given = jit.given(decoder)?;
+        Ok(analysis_record(&jit.lower(&given)?.analysis))
+    })
+}
+
+pub(crate) fn explained(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    of_jit("explain", arguments, |jit, _| {
+        Ok(Dyn::Text(jit::explanation_text(&jit::last_explanation(&jit.core)?).into()))
+    })
+}
+
+pub(crate) fn lowered(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    of_jit("lower", arguments, |jit, decoder| {
+        let given = jit.given(decoder)?;
+        Ok(Dyn::Text(jit::explanation_text(&jit.lower(&given)?).into()))
+    })
+}
+
+pub(crate) fn offered(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
+    of_jit("donations", arguments, |jit, decoder| {
+        let given = jit.given(decoder)?;
+        let text = jit.core.donations(&given.tree.1, &jit.arguments(&given)?)?;
+        Ok(Dyn::Text(text.into()))
+    })
 }
 
 const JIT: Place = Place::Method("Jit");
@@ -390,13 +492,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
               array's buffer may be reused; it is gone afterwards.",
         example: "let step = jit(|[w, g]| w - g * 0.1);\nlet w = ones([3]);\nlet g = ones([3]);\n\
                   let w = step.call((w, &g));\nw",
-        call: |arguments| {
-            let mut decoder = Decoder::new("call", arguments);
-            let function = decoder.function()?;
-            let given = decoder.next()?;
-            decoder.end()?;
-            function.call(vec![given])
-        },
+        call: called,
     },
     Item {
         name: "memory_limit",
@@ -405,18 +501,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         doc: "The same function under a limit of what a call holds at its peak, arguments and results \
               included: where it would be above, values are computed again, or the least peak is named.",
         example: "let f = jit(grad(|[x]| x.tanh().sin().sum())).memory_limit(\"1MiB\");\nf([&ones([4])])",
-        call: |arguments| {
-            let mut decoder = Decoder::new("memory_limit", arguments);
-            let function = decoder.function()?;
-            let limit = decoder.text()?;
-            decoder.end()?;
-            let Some(jit) = function.as_any().downcast_ref::<DynJit>() else {
-                let message = "is not a jitted function";
-                return Err(Fault::new(FaultKind::Argument, "memory_limit", message));
-            };
-            jit.core.set_memory_limit(&limit)?;
-            Ok(Dyn::Function(function))
-        },
+        call: limited,
     },
     Item {
         name: "memory_analysis",
@@ -425,12 +510,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         doc: "Bytes of the last call's executable, under JAX's names.",
         example: "let f = jit(|[x]| x.tanh());\nlet y = f([&ones([4])]);\n\
                   f.memory_analysis().temp_size_in_bytes",
-        call: |arguments| {
-            let mut decoder = Decoder::new("memory_analysis", arguments);
-            let core = jit_core(&mut decoder)?;
-            decoder.end()?;
-            Ok(analysis_record(&jit::last_explanation(&core)?.analysis))
-        },
+        call: analysed,
     },
     Item {
         name: "memory_analysis_of",
@@ -439,13 +519,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         doc: "Bytes of what a call with these arguments would run, under JAX's names; nothing runs.",
         example: "let f = jit(|[x]| x.tanh());\n\
                   f.memory_analysis_of([&ones([4])]).peak_memory_in_bytes",
-        call: |arguments| {
-            let mut decoder = Decoder::new("memory_analysis_of", arguments);
-            let core = jit_core(&mut decoder)?;
-            let given = items_of(&mut decoder)?;
-            decoder.end()?;
-            Ok(analysis_record(&core.lower(&call_arguments(&given)?)?.analysis))
-        },
+        call: analysed_of,
     },
     Item {
         name: "explain",
@@ -453,12 +527,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         signature: "fn explain(&self) -> String",
         doc: "The last call's way through the compiler, stage by stage.",
         example: "let f = jit(|[x]| x.tanh());\nlet y = f([&ones([4])]);\nprintln!(\"{}\", f.explain());",
-        call: |arguments| {
-            let mut decoder = Decoder::new("explain", arguments);
-            let core = jit_core(&mut decoder)?;
-            decoder.end()?;
-            Ok(Dyn::Text(jit::explanation_text(&jit::last_explanation(&core)?).into()))
-        },
+        call: explained,
     },
     Item {
         name: "lower",
@@ -466,14 +535,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         signature: "fn lower(&self, arguments: impl Arguments<N>) -> String",
         doc: "What a call with these arguments would run, as text; nothing runs.",
         example: "let f = jit(|[x]| x.tanh());\nprintln!(\"{}\", f.lower([&ones([4])]));",
-        call: |arguments| {
-            let mut decoder = Decoder::new("lower", arguments);
-            let core = jit_core(&mut decoder)?;
-            let given = items_of(&mut decoder)?;
-            decoder.end()?;
-            let lowered = core.lower(&call_arguments(&given)?)?;
-            Ok(Dyn::Text(jit::explanation_text(&lowered).into()))
-        },
+        call: lowered,
     },
     Item {
         name: "donations",
@@ -482,14 +544,7 @@ pub(crate) static TRANSFORMS: &[Item] = &[
         doc: "Lists each argument: whether its buffer would be reused if it were moved in, or why \
               not; nothing runs.",
         example: "let f = jit(|[x]| x.sum());\nprintln!(\"{}\", f.donations([&ones([4])]));",
-        call: |arguments| {
-            let mut decoder = Decoder::new("donations", arguments);
-            let core = jit_core(&mut decoder)?;
-            let given = items_of(&mut decoder)?;
-            decoder.end()?;
-            let found = core.donations(&call_arguments(&given)?)?;
-            Ok(Dyn::Text(jit::donations_text(&found).into()))
-        },
+        call: offered,
     },
 ];
 

@@ -51,6 +51,16 @@ pub(crate) fn run<T>(
     params: &[Type],
     body: impl FnOnce(&[Array]) -> Result<(Vec<Array>, T), Fault>,
 ) -> Result<(Finished, T), Fault> {
+    run_named(name, params, Vec::new(), body)
+}
+
+/// The same with names of the parameters, which faults and tables say.
+pub(crate) fn run_named<T>(
+    name: &str,
+    params: &[Type],
+    arg_names: Vec<String>,
+    body: impl FnOnce(&[Array]) -> Result<(Vec<Array>, T), Fault>,
+) -> Result<(Finished, T), Fault> {
     struct Guard(usize);
     impl Drop for Guard {
         fn drop(&mut self) {
@@ -63,6 +73,7 @@ pub(crate) fn run<T>(
     let mut builder = FuncBuilder::new(name);
     let arguments: Vec<Array> =
         params.iter().map(|ty| Array::traced(id, builder.param(ty.clone()), ty.clone())).collect();
+    builder.name_params(arg_names);
     let trace = Trace { id, builder, captured: Vec::new(), captures: HashMap::new() };
     let depth = TRACES.with_borrow_mut(|traces| {
         traces.push(trace);
@@ -71,10 +82,9 @@ pub(crate) fn run<T>(
     let _guard = Guard(depth);
     let (results, rest) = body(&arguments)?;
     TRACES.with_borrow_mut(|traces| {
-        let outer = outer_ids(traces, depth);
-        let trace = &mut traces[depth];
+        let (trace, outer) = innermost(traces, depth);
         let values: Result<Vec<Value>, Fault> =
-            results.iter().map(|result| trace.lift(result, &outer)).collect();
+            results.iter().map(|result| trace.lift(result, outer)).collect();
         values.map(|_| ())
     })?;
     let trace = TRACES
@@ -85,16 +95,18 @@ pub(crate) fn run<T>(
     Ok((Finished { func, captured: trace.captured }, rest))
 }
 
-fn outer_ids(traces: &[Trace], depth: usize) -> Vec<u64> {
-    traces[..depth].iter().map(|trace| trace.id).collect()
+/// The trace at `depth`, and those around it.
+fn innermost(traces: &mut [Trace], depth: usize) -> (&mut Trace, &[Trace]) {
+    let (outer, inner) = traces.split_at_mut(depth);
+    (&mut inner[0], outer)
 }
 
 impl Trace {
     /// The value of `array` in this trace; an array from outside becomes a hidden parameter.
-    fn lift(&mut self, array: &Array, outer: &[u64]) -> Result<Value, Fault> {
+    fn lift(&mut self, array: &Array, outer: &[Trace]) -> Result<Value, Fault> {
         let capture = match &array.repr {
             Repr::Traced(traced) if traced.trace == self.id => return Ok(traced.value),
-            Repr::Traced(traced) if outer.contains(&traced.trace) => {
+            Repr::Traced(traced) if outer.iter().any(|trace| trace.id == traced.trace) => {
                 Capture::Outer(traced.trace, traced.value)
             }
             Repr::Traced(traced) => return Err(leaked(&traced.ty)),
@@ -104,6 +116,9 @@ impl Trace {
             return Ok(value);
         }
         let value = self.builder.param(array.ty().clone());
+        if let Some(name) = param_name(outer, array) {
+            self.builder.name_last_param(name);
+        }
         self.captures.insert(capture, value);
         self.captured.push(array.alias());
         Ok(value)
@@ -138,7 +153,7 @@ impl Trace {
         Ok(self.push(&vramlab_ops::CONVERT, params, &[value])?[0])
     }
 
-    fn input(&mut self, input: &Input, dtype: DType, outer: &[u64]) -> Result<Value, Fault> {
+    fn input(&mut self, input: &Input, dtype: DType, outer: &[Trace]) -> Result<Value, Fault> {
         match input {
             Input::Number(number) => self.literal(number.literal(dtype)),
             Input::Array(array) => {
@@ -158,12 +173,11 @@ pub(crate) fn stage(
 ) -> Result<Vec<Array>, Fault> {
     TRACES.with_borrow_mut(|traces| {
         let depth = traces.len() - 1;
-        let outer = outer_ids(traces, depth);
-        let trace = &mut traces[depth];
+        let (trace, outer) = innermost(traces, depth);
         let values: Result<Vec<Value>, Fault> = inputs
             .iter()
             .zip(dtypes)
-            .map(|(input, &dtype)| trace.input(input, dtype, &outer))
+            .map(|(input, &dtype)| trace.input(input, dtype, outer))
             .collect();
         let outputs = trace.push(op, params, &values?)?;
         Ok(outputs
@@ -171,6 +185,31 @@ pub(crate) fn stage(
             .map(|value| Array::traced(trace.id, value, trace.builder.ty(value).clone()))
             .collect())
     })
+}
+
+/// What the array is called, when it is a named parameter of one of these traces.
+fn param_name<'t>(traces: &'t [Trace], array: &Array) -> Option<&'t str> {
+    let Repr::Traced(traced) = &array.repr else { return None };
+    traces.iter().find(|trace| trace.id == traced.trace)?.builder.param_name(traced.value)
+}
+
+/// A fault of an op about its operands, with the names of those that are named parameters:
+/// `…; f32[4,3] is params.layers[1].w`.
+pub(crate) fn naming(mut fault: Fault, inputs: &[Input]) -> Fault {
+    if !matches!(fault.kind, FaultKind::Shape | FaultKind::DType | FaultKind::Argument) {
+        return fault;
+    }
+    TRACES.with_borrow(|traces| {
+        for input in inputs {
+            let Input::Array(array) = input else { continue };
+            let Some(name) = param_name(traces, array) else { continue };
+            let words = format!("; {} is {name}", array.ty());
+            if !fault.message.contains(&words) {
+                fault.message.push_str(&words);
+            }
+        }
+    });
+    fault
 }
 
 /// Appends an op that takes its operands as they are.
@@ -184,11 +223,10 @@ pub(crate) fn held(op: Op, params: Params, inputs: &[Array]) -> Result<Vec<Array
 pub(crate) fn inline(func: &Func, arguments: &[Array]) -> Result<Vec<Array>, Fault> {
     TRACES.with_borrow_mut(|traces| {
         let depth = traces.len() - 1;
-        let outer = outer_ids(traces, depth);
-        let trace = &mut traces[depth];
+        let (trace, outer) = innermost(traces, depth);
         let mut values: Vec<Option<Value>> = vec![None; func.types.len()];
         for (param, argument) in func.params.iter().zip(arguments) {
-            values[param.index()] = Some(trace.lift(argument, &outer)?);
+            values[param.index()] = Some(trace.lift(argument, outer)?);
         }
         let defined = "a program defines values before their use";
         for eqn in &func.eqns {

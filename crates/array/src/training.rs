@@ -14,6 +14,7 @@ use crate::raise::or_raise;
 use crate::reduce::{mean, reduce};
 use crate::shape_arguments::{Extent, shape};
 use crate::structure::Structure;
+use crate::trace;
 use crate::tree::Tree;
 use vramlab_ir::{DType, Fault, FaultKind};
 use vramlab_ops::{ADD, DIV, EQ, MUL, NEG, POW, SQRT, SQUARE, SUB, SUM};
@@ -169,9 +170,9 @@ pub(crate) fn cross_entropy_of(logits: Input, labels: Input) -> Result<Array, Fa
         || extents.is_empty()
     {
         let message = format!("logits are {}, and labels {}", logits.ty(), labels.ty());
-        return Err(placed(Fault::new(FaultKind::Shape, "cross_entropy", message)).help(
-            "labels are integers, and logits have one more axis behind theirs: the classes",
-        ));
+        let fault = placed(Fault::new(FaultKind::Shape, "cross_entropy", message))
+            .help("labels are integers, and logits have one more axis behind theirs: the classes");
+        return Err(trace::naming(fault, &[logits.input(), labels.input()]));
     }
     let classes = extents[extents.len() - 1] as i64;
     let logs = log_softmax(logits.input(), -1)?;

@@ -1,103 +1,211 @@
-//! Functions of a tree of parameters and a list of arrays: compiled and differentiated by the whole
-//! tree. The typed functions and the instant tier share what stands above them here.
+//! Functions of a tree of parameters and a list of arrays: compiled, differentiated, checkpointed and
+//! batched by the whole tree. The tree's arrays stand in front of the others, and everything that
+//! names an argument names it by its path in the tree. The typed functions and the instant tier share
+//! what stands above them here.
 
-use crate::ambient::{lock, placed};
+use crate::ambient::placed;
 use crate::array::Array;
-use crate::differentiate;
-use crate::jit::{Arg, JitCore, Results, refer, unflatten};
+use crate::differentiate::{self, Function, Pullback};
+use crate::gradient::Transformed;
+use crate::jit::{Arg, Results, paths_and_arrays, refer, unflatten};
 use crate::raise::{catch, or_raise};
 use crate::structure::Structure;
 use crate::tree::Tree;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use vramlab_ir::{Fault, FaultKind};
+use vramlab_transform::Policy;
 
 /// A function of a tree and arrays in the form that can be traced: how the tree holds its arrays,
 /// then these arrays and behind them the others.
-pub(crate) type TreeBody =
-    Arc<dyn Fn(&Structure, &[Array]) -> Result<Results, Fault> + Send + Sync>;
+pub(crate) type TreeBody<'f> =
+    dyn Fn(&Structure, &[Array]) -> Result<Results, Fault> + Send + Sync + 'f;
+
+/// The same, owned.
+pub(crate) type SharedBody = Arc<TreeBody<'static>>;
 
 /// A tree by its structure and its arrays.
 pub(crate) type Held = (Vec<Array>, Structure);
 
-/// One jitted function for each structure of the tree: two structures can have the same arrays.
-pub(crate) struct TreeJit {
-    name: &'static str,
-    body: TreeBody,
-    cores: Mutex<Vec<(Structure, Arc<JitCore>)>>,
+/// What a transform is asked to work on: a tree, and arrays behind it.
+pub(crate) struct Given<'a> {
+    pub tree: &'a Held,
+    pub arrays: &'a [Array],
 }
 
-impl TreeJit {
-    pub(crate) fn new(name: &'static str, body: TreeBody) -> TreeJit {
-        TreeJit { name, body, cores: Mutex::new(Vec::new()) }
+impl Given<'_> {
+    fn all(&self) -> Vec<Array> {
+        self.tree.0.iter().chain(self.arrays).map(Array::alias).collect()
     }
 
-    fn core(&self, structure: Structure) -> Arc<JitCore> {
-        let mut cores = lock(&self.cores);
-        if let Some((_, core)) = cores.iter().find(|(own, _)| *own == structure) {
-            return Arc::clone(core);
-        }
-        let (body, own) = (Arc::clone(&self.body), structure.clone());
-        let core = Arc::new(JitCore::new(self.name, move |arrays: &[Array]| body(&own, arrays)));
-        cores.push((structure, Arc::clone(&core)));
-        core
+    fn leaves(&self) -> usize {
+        self.tree.0.len()
     }
 
-    /// Calls with a tree that is kept.
-    ///
+    /// Runs a transform of the function with its arguments named.
+    fn run<T>(
+        &self,
+        body: &TreeBody,
+        transform: impl FnOnce(Function, &[Array]) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let all = self.all();
+        let arg_names = paths_and_arrays(&self.tree.1, all.len());
+        let traced = |arrays: &[Array]| body(&self.tree.1, arrays);
+        transform(Function { body: &traced, arg_names: &arg_names }, &all)
+    }
+
     /// # Errors
-    /// As [`JitCore::call`].
-    pub(crate) fn borrow(&self, tree: &Held, others: &[Array]) -> Result<Results, Fault> {
-        let given: Vec<Arg> = tree.0.iter().chain(others).map(Arg::Borrowed).collect();
-        self.core(tree.1.clone()).call(&given)
-    }
-
-    /// Calls with a tree that is moved in: its buffers may be reused, and are gone afterwards.
-    ///
-    /// # Errors
-    /// As [`JitCore::call`].
-    pub(crate) fn consume(&self, tree: Held, others: &[Array]) -> Result<Results, Fault> {
-        let moved = tree.0.into_iter().map(Arg::Moved);
-        let given: Vec<Arg> = moved.chain(others.iter().map(Arg::Borrowed)).collect();
-        self.core(tree.1).call(&given)
+    /// A leaf that is no float, by its path.
+    fn differentiable(&self, name: &'static str) -> Result<(), Fault> {
+        let (leaves, structure) = self.tree;
+        let Some(at) = leaves.iter().position(|leaf| !leaf.dtype().is_float()) else {
+            return Ok(());
+        };
+        let path = structure.paths("params").swap_remove(at);
+        let message = format!("{path} is {}, and only floats have gradients", leaves[at].ty());
+        Err(placed(Fault::new(FaultKind::DType, name, message))
+            .help("hand it over in the list of arrays, or convert it"))
     }
 }
 
-/// The value and the gradient by every array of the tree, in the tree's structure.
+/// The value and the gradient by every array of the tree, in the tree's order.
 ///
 /// # Errors
 /// A parameter that is no float, by its path; else as the gradient of a function of arrays.
 pub(crate) fn value_and_grad(
     name: &'static str,
     body: &TreeBody,
-    (leaves, structure): &Held,
-    others: &[Array],
+    given: &Given,
 ) -> Result<(Array, Vec<Array>), Fault> {
-    if let Some(at) = leaves.iter().position(|leaf| !leaf.dtype().is_float()) {
-        let path = structure.paths("params").swap_remove(at);
-        let message = format!("{path} is {}, and only floats have gradients", leaves[at].ty());
-        return Err(placed(Fault::new(FaultKind::DType, name, message))
-            .help("hand it over in the list of arrays, or convert it"));
-    }
-    let all: Vec<Array> = leaves.iter().chain(others).map(Array::alias).collect();
-    let traced = |arrays: &[Array]| body(structure, arrays);
-    if leaves.is_empty() {
-        let (mut results, _) = traced(&all)?;
+    given.differentiable(name)?;
+    if given.leaves() == 0 {
+        let (mut results, _) = body(&given.tree.1, &given.all())?;
         return Ok((results.remove(0), Vec::new()));
     }
-    let wrt: Vec<i64> = (0..leaves.len() as i64).collect();
-    differentiate::value_and_grad(name, &traced, &all, &wrt)
+    let wrt: Vec<i64> = (0..given.leaves() as i64).collect();
+    given.run(body, |f, all| differentiate::value_and_grad(name, f, all, &wrt))
+}
+
+/// The value, and the way back from its cotangent to the tree's.
+///
+/// # Errors
+/// As [`value_and_grad`], but the result may have any shape.
+pub(crate) fn vjp(body: &TreeBody, given: &Given) -> Result<(Array, Pullback), Fault> {
+    given.differentiable("vjp_tree")?;
+    given.run(body, |f, all| differentiate::vjp(f, all, given.leaves()))
+}
+
+/// The value, and its derivative along tangents of the tree.
+///
+/// # Errors
+/// As [`vjp`], and tangents of another structure or of other types, by their paths.
+pub(crate) fn jvp(
+    body: &TreeBody,
+    given: &Given,
+    tangents: &Held,
+) -> Result<(Array, Array), Fault> {
+    given.differentiable("jvp_tree")?;
+    if let Some(difference) = given.tree.1.difference(&tangents.1, "params") {
+        let message = format!("params and tangents differ: {difference}");
+        return Err(placed(Fault::new(FaultKind::Argument, "jvp_tree", message)));
+    }
+    given.run(body, |f, all| differentiate::jvp(f, all, &tangents.0))
+}
+
+/// What the gradient by the tree keeps from the forward, as a table.
+///
+/// # Errors
+/// As [`vjp`].
+pub(crate) fn residuals(body: &TreeBody, given: &Given) -> Result<String, Fault> {
+    given.differentiable("residuals_tree")?;
+    given.run(body, |f, all| differentiate::residuals(f, all, given.leaves()))
+}
+
+/// The function's results; its gradient computes it again but for what the policy saves.
+///
+/// # Errors
+/// As [`differentiate::checkpoint`].
+pub(crate) fn checkpoint(
+    policy: &Policy,
+    body: &TreeBody,
+    given: &Given,
+) -> Result<Results, Fault> {
+    given.run(body, |f, all| differentiate::checkpoint(policy, f, all))
+}
+
+/// Which of a function's arguments have an axis of examples: leaves by path, or by the path of the
+/// part that they are in, and arrays by position.
+pub(crate) struct Mapped {
+    pub leaves: Vec<String>,
+    pub arrays: Vec<i64>,
+}
+
+impl Mapped {
+    /// Positions among leaves and arrays.
+    fn positions(&self, name: &'static str, given: &Given) -> Result<Vec<i64>, Fault> {
+        let paths = given.tree.1.paths("params");
+        let mut mapped: Vec<i64> = Vec::new();
+        for part in &self.leaves {
+            let inside = |path: &str| {
+                path.strip_prefix(part.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            };
+            let found: Vec<i64> =
+                (0i64..).zip(&paths).filter(|(_, path)| inside(path)).map(|(at, _)| at).collect();
+            if found.is_empty() {
+                let message = format!("the tree has no part {part:?}");
+                return Err(placed(Fault::new(FaultKind::Argument, name, message)).help(format!(
+                    "its leaves are {}; \"params\" is all of them",
+                    listed(&paths)
+                )));
+            }
+            mapped.extend(
+                found.iter().filter(|&at| !mapped.contains(at)).copied().collect::<Vec<_>>(),
+            );
+        }
+        let count = given.arrays.len() as i64;
+        for &at in &self.arrays {
+            let own = if at < 0 { at + count } else { at };
+            if !(0..count).contains(&own) {
+                let message = format!("there is no array {at}; the function takes {count}");
+                return Err(placed(Fault::new(FaultKind::Argument, name, message)));
+            }
+            mapped.push(own + given.leaves() as i64);
+        }
+        Ok(mapped)
+    }
+}
+
+fn listed(paths: &[String]) -> String {
+    match paths.len() {
+        0..=8 => paths.join(", "),
+        many => format!("{}, … {} more", paths[..8].join(", "), many - 8),
+    }
+}
+
+/// The function for every example at once. `None`: all arrays have one more leading axis, and the
+/// tree is the same for all.
+///
+/// # Errors
+/// As [`differentiate::vmap`], and a path that the tree does not have.
+pub(crate) fn vmap(
+    name: &'static str,
+    mapped: Option<&Mapped>,
+    body: &TreeBody,
+    given: &Given,
+) -> Result<Results, Fault> {
+    let all = Mapped { leaves: Vec::new(), arrays: (0..given.arrays.len() as i64).collect() };
+    let positions = mapped.unwrap_or(&all).positions(name, given)?;
+    given.run(body, |f, all| differentiate::vmap(name, f, all, Some(&positions)))
 }
 
 /// What a transform of a function of a tree gives: it borrows the tree.
 pub type TreeFunction<P, const N: usize, Out> = Box<dyn Fn(&P, [&Array; N]) -> Out + Send + Sync>;
 
-/// A jitted function that takes its tree by value.
-pub type TreeUpdate<P, const N: usize, Out> = Box<dyn Fn(P, [&Array; N]) -> Out + Send + Sync>;
-
-fn body<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
-    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
-) -> TreeBody {
-    Arc::new(move |structure, arrays| {
+/// A typed function in the form that can be traced.
+pub(crate) fn body<'f, P: Tree, const N: usize, Out: Tree>(
+    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'f,
+) -> impl Fn(&Structure, &[Array]) -> Result<Results, Fault> + Send + Sync + 'f {
+    move |structure, arrays| {
         let mut all = arrays.iter().map(Array::alias);
         let tree = P::from_leaves(structure, &mut all)?;
         let others: Vec<Array> = all.collect();
@@ -105,41 +213,39 @@ fn body<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
         let mut results = Vec::new();
         let structure = catch(|| f(&tree, others).into_leaves(&mut results))?;
         Ok((results, structure))
-    })
+    }
 }
 
-fn borrowed(tree: &impl Tree) -> Held {
+pub(crate) fn borrowed(tree: &impl Tree) -> Held {
     let mut leaves = Vec::new();
     tree.leaves(&mut leaves);
     (leaves.into_iter().map(Array::alias).collect(), tree.structure())
 }
 
-fn aliases<const N: usize>(arrays: [&Array; N]) -> Vec<Array> {
+pub(crate) fn aliases<const N: usize>(arrays: [&Array; N]) -> Vec<Array> {
     arrays.iter().map(|array| array.alias()).collect()
 }
 
-/// A jitted function of a tree and arrays, which borrows the tree.
-pub fn jit_tree<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
-    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
-) -> TreeFunction<P, N, Out> {
-    let jitted = TreeJit::new("jit_tree", body(f));
-    Box::new(move |tree: &P, others: [&Array; N]| {
-        let found = jitted.borrow(&borrowed(tree), &aliases(others));
-        or_raise(found.and_then(unflatten))
-    })
+/// The tree's leaves, moved or only referred to, in front of the other arguments.
+pub(crate) fn in_front<'a>(
+    leaves: &'a [Array],
+    moved: bool,
+    others: impl IntoIterator<Item = Arg<'a>>,
+) -> Vec<Arg<'a>> {
+    let leaf = |leaf: &'a Array| match moved {
+        true => Arg::Moved(leaf.alias()),
+        false => Arg::Borrowed(leaf),
+    };
+    leaves.iter().map(leaf).chain(others).collect()
 }
 
-/// A jitted function of a tree and arrays that is called with the tree by value: its buffers are
-/// reused for the results.
-pub fn jit_update<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
-    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
-) -> TreeUpdate<P, N, Out> {
-    let jitted = TreeJit::new("jit_update", body(f));
-    Box::new(move |tree: P, others: [&Array; N]| {
-        let mut leaves = Vec::new();
-        let structure = tree.into_leaves(&mut leaves);
-        let found = jitted.consume((leaves, structure), &aliases(others));
-        or_raise(found.and_then(unflatten))
+/// A function of a tree and arrays that `run` gives, for the tree that it borrows.
+fn function<P: Tree + 'static, const N: usize, Out: 'static>(
+    run: impl Fn(&Given) -> Result<Out, Fault> + Send + Sync + 'static,
+) -> TreeFunction<P, N, Out> {
+    Box::new(move |tree: &P, arrays: [&Array; N]| {
+        let (tree, arrays) = (borrowed(tree), aliases(arrays));
+        or_raise(run(&Given { tree: &tree, arrays: &arrays }))
     })
 }
 
@@ -148,10 +254,9 @@ pub fn value_and_grad_tree<P: Tree + 'static, const N: usize>(
     f: impl Fn(&P, [&Array; N]) -> Array + Send + Sync + 'static,
 ) -> TreeFunction<P, N, (Array, P)> {
     let body = body(f);
-    Box::new(move |tree: &P, others: [&Array; N]| {
-        let tree = borrowed(tree);
-        let found = value_and_grad("value_and_grad_tree", &body, &tree, &aliases(others));
-        or_raise(found.and_then(|(value, leaves)| Ok((value, unflatten((leaves, tree.1))?))))
+    function(move |given| {
+        let (value, leaves) = value_and_grad("value_and_grad_tree", &body, given)?;
+        Ok((value, unflatten((leaves, given.tree.1.clone()))?))
     })
 }
 
@@ -160,9 +265,93 @@ pub fn grad_tree<P: Tree + 'static, const N: usize>(
     f: impl Fn(&P, [&Array; N]) -> Array + Send + Sync + 'static,
 ) -> TreeFunction<P, N, P> {
     let body = body(f);
-    Box::new(move |tree: &P, others: [&Array; N]| {
-        let tree = borrowed(tree);
-        let found = value_and_grad("grad_tree", &body, &tree, &aliases(others));
-        or_raise(found.and_then(|(_, leaves)| unflatten((leaves, tree.1))))
+    function(move |given| {
+        let (_, leaves) = value_and_grad("grad_tree", &body, given)?;
+        unflatten((leaves, given.tree.1.clone()))
     })
+}
+
+/// The value, and the function from its cotangent to the tree's cotangents.
+#[track_caller]
+pub fn vjp_tree<P: Tree + Send + Sync + 'static, const N: usize>(
+    f: impl Fn(&P, [&Array; N]) -> Array + Send + Sync,
+    tree: &P,
+    arrays: [&Array; N],
+) -> (Array, Transformed<1, P>) {
+    let (tree, arrays) = (borrowed(tree), aliases(arrays));
+    let (value, pullback) = or_raise(vjp(&body(f), &Given { tree: &tree, arrays: &arrays }));
+    let structure = tree.1;
+    let back = move |[cotangent]: [&Array; 1]| {
+        let found = pullback.call(cotangent);
+        or_raise(found.and_then(|leaves| unflatten((leaves, structure.clone()))))
+    };
+    (value, Box::new(back))
+}
+
+/// The value, and its derivative along tangents of the tree.
+#[track_caller]
+pub fn jvp_tree<P: Tree, const N: usize>(
+    f: impl Fn(&P, [&Array; N]) -> Array + Send + Sync,
+    tree: &P,
+    arrays: [&Array; N],
+    tangents: &P,
+) -> (Array, Array) {
+    let (tree, arrays, tangents) = (borrowed(tree), aliases(arrays), borrowed(tangents));
+    or_raise(jvp(&body(f), &Given { tree: &tree, arrays: &arrays }, &tangents))
+}
+
+/// What the gradient by a tree keeps from the forward: shapes, bytes, where it was made, and whose
+/// gradient wants it.
+#[track_caller]
+pub fn residuals_tree<P: Tree, const N: usize>(
+    f: impl Fn(&P, [&Array; N]) -> Array + Send + Sync,
+    tree: &P,
+    arrays: [&Array; N],
+) -> String {
+    let (tree, arrays) = (borrowed(tree), aliases(arrays));
+    or_raise(residuals(&body(f), &Given { tree: &tree, arrays: &arrays }))
+}
+
+/// The function of a tree; its gradient keeps the leaves and arrays only and computes the rest again.
+pub fn checkpoint_tree<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
+    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
+) -> TreeFunction<P, N, Out> {
+    checkpoint_tree_with(Policy::Nothing, f)
+}
+
+/// The function of a tree; its gradient keeps the leaves and arrays and what the policy saves.
+pub fn checkpoint_tree_with<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
+    policy: Policy,
+    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
+) -> TreeFunction<P, N, Out> {
+    let body = body(f);
+    function(move |given| unflatten(checkpoint(&policy, &body, given)?))
+}
+
+/// The function for every example at once: each array has one more leading axis, and so has every
+/// result; the tree is the same for all.
+pub fn vmap_tree<P: Tree + 'static, const N: usize, Out: Tree + 'static>(
+    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
+) -> TreeFunction<P, N, Out> {
+    let body = body(f);
+    function(move |given| unflatten(vmap("vmap_tree", None, &body, given)?))
+}
+
+/// As vmap_tree over the leaves under these paths (`"params"` is all of them) and the arrays at these
+/// positions; the others are the same for all examples.
+pub fn vmap_tree_wrt<
+    P: Tree + 'static,
+    const K: usize,
+    const M: usize,
+    const N: usize,
+    Out: Tree + 'static,
+>(
+    leaves: [&str; K],
+    mapped: [i32; M],
+    f: impl Fn(&P, [&Array; N]) -> Out + Send + Sync + 'static,
+) -> TreeFunction<P, N, Out> {
+    let leaves = leaves.map(str::to_string).into();
+    let mapped = Mapped { leaves, arrays: mapped.map(i64::from).into() };
+    let body = body(f);
+    function(move |given| unflatten(vmap("vmap_tree_wrt", Some(&mapped), &body, given)?))
 }

@@ -720,6 +720,9 @@ fn holds_struct(ty: &Ty) -> bool {
             parts.iter().any(holds_struct)
         }
         Ty::Named("Jit", parts) => holds_struct(&parts[1]),
+        Ty::Named("JitTree" | "JitUpdate", parts) => {
+            holds_struct(&parts[0]) || holds_struct(&parts[2])
+        }
         Ty::Array(element, _) => holds_struct(element),
         _ => false,
     }

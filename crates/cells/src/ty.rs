@@ -320,7 +320,7 @@ impl Ty {
     /// name of the variable which holds them, and closures, which may own what they captured.
     pub fn is_told(&self) -> bool {
         match self {
-            Ty::Named("Jit", _) | Ty::Closure(_) => true,
+            Ty::Named("Jit" | "JitTree" | "JitUpdate", _) | Ty::Closure(_) => true,
             Ty::Struct(def) => def.fields().iter().any(Ty::is_told),
             other => other.holds_arrays(),
         }

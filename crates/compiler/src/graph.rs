@@ -130,6 +130,8 @@ impl Transfer {
 pub(crate) struct Graph {
     pub nodes: Vec<Node>,
     pub params: Vec<NodeId>,
+    /// What people call them; see [`Func::arg_names`].
+    pub arg_names: Vec<String>,
     pub results: Vec<NodeId>,
     /// The insides of loops and branches.
     pub regions: Vec<Region>,
@@ -145,7 +147,7 @@ impl Graph {
     /// # Errors
     /// A call whose inner function does not fit its arguments.
     pub fn trace(func: &Func) -> Result<Graph, Fault> {
-        let mut graph = Graph::default();
+        let mut graph = Graph { arg_names: func.arg_names.clone(), ..Graph::default() };
         graph.nodes.reserve(func.types.len());
         for (index, &param) in func.params.iter().enumerate() {
             let ty = func.ty(param).clone();

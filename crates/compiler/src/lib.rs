@@ -28,7 +28,7 @@ use fuse::{Fused, Level};
 use graph::{Graph, Kind, NodeId};
 use std::sync::Arc;
 use vramlab_ir::kernel::{Place, Routine, Slot};
-use vramlab_ir::{Fault, Func, Leaner, Program};
+use vramlab_ir::{Fault, Func, Leaner, Program, arg_name};
 
 /// What changes the code that comes out: part of the compile cache's key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -246,7 +246,7 @@ impl Lowered {
         }
         let why = match graph.node(graph.base(init)).kind {
             Kind::Param(param) if !self.donated(param) => {
-                format!("argument {param} is not donated")
+                format!("{} is not donated", arg_name(&graph.arg_names, param as usize))
             }
             _ => "its first value is read elsewhere too".to_string(),
         };
@@ -335,7 +335,7 @@ impl Lowered {
 
 fn label(graph: &Graph, id: NodeId) -> String {
     match graph.node(id).kind {
-        Kind::Param(index) => format!("argument {index}"),
+        Kind::Param(index) => arg_name(&graph.arg_names, index as usize),
         Kind::Scratch => format!("scratch of {}", graph.node(id).op),
         Kind::Transfer(transfer) => {
             let source = graph.base(graph.node(id).inputs[transfer.source()]);

@@ -99,7 +99,7 @@ fn last_uses(graph: &Graph) -> Vec<usize> {
 }
 
 fn rewritten(graph: Graph, moved: &[(usize, NodeId, NodeId)]) -> Graph {
-    let Graph { nodes, params, results, regions, images, stage } = graph;
+    let Graph { nodes, params, results, regions, images, stage, arg_names } = graph;
     let mut map: Vec<NodeId> = Vec::with_capacity(nodes.len());
     let mut new: Vec<Node> = Vec::with_capacity(nodes.len() + moved.len());
     let mut moved = moved.iter().peekable();
@@ -122,5 +122,13 @@ fn rewritten(graph: Graph, moved: &[(usize, NodeId, NodeId)]) -> Graph {
         new.push(node);
     }
     let renamed = |ids: Vec<NodeId>| ids.into_iter().map(|id| map[id.index()]).collect();
-    Graph { nodes: new, params: renamed(params), results: renamed(results), regions, images, stage }
+    Graph {
+        nodes: new,
+        params: renamed(params),
+        results: renamed(results),
+        regions,
+        images,
+        stage,
+        arg_names,
+    }
 }

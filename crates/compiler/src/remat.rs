@@ -326,6 +326,7 @@ impl<'a> Rewriter<'a> {
                 self.last = Some(new);
             }
         }
+        self.out.arg_names = graph.arg_names.clone();
         self.out.params = graph.params.iter().map(|p| self.map[p.index()]).collect();
         self.out.results = graph.results.iter().map(|r| self.map[r.index()]).collect();
         self.out

@@ -28,6 +28,7 @@ pub(crate) fn simplify(graph: Graph) -> Graph {
     }
     let mut simplified = simplifier.graph;
     (simplified.regions, simplified.images) = (graph.regions, graph.images);
+    simplified.arg_names = graph.arg_names;
     simplified.params = graph.params.iter().map(|p| map[p.index()]).collect();
     simplified.results = graph.results.iter().map(|r| map[r.index()]).collect();
     mask::from_results(simplified)

@@ -43,6 +43,9 @@ pub(crate) fn graph(graph: &Graph) -> String {
         match &node.kind {
             Kind::Param(index) => {
                 let _ = write!(text, " {index}");
+                if let Some(name) = graph.arg_names.get(*index as usize).filter(|n| !n.is_empty()) {
+                    let _ = write!(text, " {name}");
+                }
             }
             Kind::Empty => text.push_str(" (no elements)"),
             Kind::View { offset, strides } => {

@@ -130,6 +130,15 @@ pub struct Explanation {
     pub notes: Vec<String>,
     /// Arguments that were offered for donation: used, or why not.
     pub donations: Vec<Donation>,
+    /// What the arguments are called; see [`Func::arg_names`].
+    pub arg_names: Vec<String>,
+}
+
+impl Explanation {
+    /// `params.layers[3].w`, or `argument 3` where it has no name.
+    pub fn arg_name(&self, argument: u32) -> String {
+        crate::func::arg_name(&self.arg_names, argument as usize)
+    }
 }
 
 /// About ten calls that carry everything arrays need. All methods may be called from any thread.

@@ -247,6 +247,9 @@ pub struct Func {
     pub results: Vec<Value>,
     /// The type of every value, indexed by [`Value`].
     pub types: Vec<Type>,
+    /// What people call the parameters, in order: `params.layers[3].w`. Parameters behind the last
+    /// name, and those whose name is empty, are known by their position.
+    pub arg_names: Vec<String>,
 }
 
 impl Func {
@@ -258,8 +261,21 @@ impl Func {
         self.params.iter().map(|&p| self.ty(p).clone()).collect()
     }
 
+    /// `params.layers[3].w`, or `argument 3` where it has no name.
+    pub fn arg_name(&self, index: usize) -> String {
+        arg_name(&self.arg_names, index)
+    }
+
     pub fn result_types(&self) -> Vec<Type> {
         self.results.iter().map(|&r| self.ty(r).clone()).collect()
+    }
+}
+
+/// What the argument at `index` is called by these names, which may be fewer or empty.
+pub fn arg_name(names: &[String], index: usize) -> String {
+    match names.get(index) {
+        Some(name) if !name.is_empty() => name.clone(),
+        _ => format!("argument {index}"),
     }
 }
 
@@ -293,6 +309,7 @@ impl FuncBuilder {
                 eqns: Vec::new(),
                 results: Vec::new(),
                 types: Vec::new(),
+                arg_names: Vec::new(),
             },
         }
     }
@@ -307,6 +324,25 @@ impl FuncBuilder {
         let value = self.value(ty);
         self.func.params.push(value);
         value
+    }
+
+    /// Names the parameters, from the first on.
+    pub fn name_params(&mut self, names: Vec<String>) {
+        self.func.arg_names = names;
+    }
+
+    /// Names the newest parameter.
+    pub fn name_last_param(&mut self, name: &str) {
+        self.func.arg_names.resize(self.func.params.len(), String::new());
+        if let Some(last) = self.func.arg_names.last_mut() {
+            *last = name.to_string();
+        }
+    }
+
+    /// What the parameter is called; `None` for other values, and where it has no name.
+    pub fn param_name(&self, value: Value) -> Option<&str> {
+        let at = self.func.params.iter().position(|&param| param == value)?;
+        self.func.arg_names.get(at).map(String::as_str).filter(|name| !name.is_empty())
     }
 
     pub fn ty(&self, value: Value) -> &Type {

@@ -33,7 +33,7 @@ pub use engine::{
     MemoryAnalysis, MemoryFigures, Origin, ScopeFigures,
 };
 pub use fault::{Fault, FaultKind, Span};
-pub use func::{Eqn, Func, FuncBuilder, MemorySpace, Param, Params, Stage, Type, Value};
+pub use func::{Eqn, Func, FuncBuilder, MemorySpace, Param, Params, Stage, Type, Value, arg_name};
 pub use gradient::{Cotangents, Gradient, Pullback};
 pub use interp::{Tensor, evaluate};
 pub use kernel::{Kernel, Program};

@@ -14,7 +14,8 @@
 //! }
 //! ```
 //!
-//! Values are numbered in the order of their definition. Parameters: `true`, `3`, `(0, 1)` integers,
+//! Values are numbered in the order of their definition; behind a parameter's number its name may
+//! stand (`%0 "params.w": f32[3]`). Parameters of equations: `true`, `3`, `(0, 1)` integers,
 //! `2.0:f32` literals (also `inf`, `NaN`, and `0x7fc00001:f32` for other NaNs), `f32` types, `[4,3]`
 //! shapes, `"text"`, `{ func … }`. `;` begins a comment. Spans are not part of the text.
 
@@ -67,8 +68,17 @@ pub(crate) fn type_list(types: &[Type]) -> String {
 fn write_func(f: &mut fmt::Formatter<'_>, func: &Func, indent: &str) -> fmt::Result {
     let names = Names::of(func);
     let ty = |value: Value| func.types.get(value.index()).map_or("?".into(), Type::to_string);
-    let params: Vec<String> =
-        func.params.iter().map(|&p| format!("{}: {}", names.of_value(p), ty(p))).collect();
+    let params: Vec<String> = func
+        .params
+        .iter()
+        .enumerate()
+        .map(|(at, &param)| match func.arg_names.get(at) {
+            Some(name) if !name.is_empty() => {
+                format!("{} {}: {}", names.of_value(param), quote(name), ty(param))
+            }
+            _ => format!("{}: {}", names.of_value(param), ty(param)),
+        })
+        .collect();
     let results: Vec<String> = func.results.iter().map(|&r| ty(r)).collect();
     let (name, params, results) = (quote_name(&func.name), params.join(", "), results.join(", "));
     writeln!(f, "{indent}func {name}({params}) -> ({results}) {{")?;
@@ -209,9 +219,11 @@ impl<'a> Parser<'a> {
         self.keyword("func")?;
         let name = self.func_name()?;
         let mut scope = Scope::default();
+        let mut arg_names = Vec::new();
         let params = self.list('(', ')', |p| {
             let at = p.start();
             let number = p.value_number()?;
+            arg_names.push(if p.peek() == Some('"') { p.quoted()? } else { String::new() });
             p.expect(':')?;
             let ty = p.ty()?;
             p.define(&mut scope, at, number, ty)
@@ -228,7 +240,9 @@ impl<'a> Parser<'a> {
         self.keyword("return")?;
         let results = self.values(&scope)?;
         self.expect('}')?;
-        let func = Func { name, params, eqns, results, types: scope.types };
+        let named = arg_names.iter().rposition(|name| !name.is_empty()).map_or(0, |at| at + 1);
+        arg_names.truncate(named);
+        let func = Func { name, params, eqns, results, types: scope.types, arg_names };
         if func.result_types() != declared {
             let message = format!("the results are of types ({})", type_list(&func.result_types()));
             return Err(self.error_at(declared_at, message));

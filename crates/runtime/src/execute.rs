@@ -142,6 +142,7 @@ impl State {
     ) -> Result<(), Stop> {
         let compiled = run.compiled;
         let wrong = |kind, message| Err(Stop::Fault(Fault::new(kind, &*compiled.name, message)));
+        let name = |index: usize| compiled.program.func.arg_name(index);
         if arguments.len() != compiled.params.len() {
             let (given, wanted) = (arguments.len(), compiled.params.len());
             return wrong(
@@ -153,10 +154,8 @@ impl State {
             let (source, moved) = match *argument {
                 Argument::Scalar(literal) => {
                     if literal.dtype() != param.dtype || param.shape.elements() != 1 {
-                        let message = format!(
-                            "argument {index} is {} and {param} is wanted",
-                            literal.dtype()
-                        );
+                        let message =
+                            format!("{} is {} and {param} is wanted", name(index), literal.dtype());
                         return wrong(FaultKind::DType, message);
                     }
                     (Source::Scalar(literal.bits().to_le()), None)
@@ -167,12 +166,12 @@ impl State {
                     };
                     if claim.ty != *param {
                         let message =
-                            format!("argument {index} is {} and {param} is wanted", claim.ty);
+                            format!("{} is {} and {param} is wanted", name(index), claim.ty);
                         return wrong(FaultKind::Shape, message);
                     }
                     let moved = matches!(argument, Argument::Donated(_)).then_some(id);
                     if moved.is_some() && resolved.iter().any(|other| other.moved == moved) {
-                        let message = format!("argument {index} is moved twice");
+                        let message = format!("{} is moved twice", name(index));
                         return wrong(FaultKind::Donated, message);
                     }
                     (Source::Storage(claim.storage), moved)

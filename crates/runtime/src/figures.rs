@@ -465,6 +465,7 @@ pub(crate) fn explanation(
         name: compiled.name.clone(),
         analysis: compiled.analysis(),
         measured_peak_bytes: measured,
+        arg_names: explained.func.arg_names.clone(),
         ops: explained.func.eqns.len(),
         kernels: explained.kernels.len(),
         fused_bytes: explained.fused_bytes,

@@ -5,7 +5,7 @@ use crate::cache::Entry;
 use crate::context::Context;
 use std::sync::Arc;
 use vramlab_ir::kernel::Donation;
-use vramlab_ir::{ExecutableId, Fault, Func, Leaner, Param};
+use vramlab_ir::{ExecutableId, Fault, Func, Leaner, Param, Type};
 
 /// A plan, and whether there would be room for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,20 +89,32 @@ fn differences(a: &Entry, b: &Entry) -> Vec<String> {
     if x.len() != y.len() {
         found.push(format!("{} arguments → {}", x.len(), y.len()));
     }
-    for (index, (x, y)) in x.iter().zip(y).enumerate() {
-        if x.dtype != y.dtype {
-            found.push(format!("dtype of argument {index}: {x} → {y}"));
+    let (before, after) = (&a.compiled.program.func, &b.compiled.program.func);
+    // Between trees of two structures an argument is known by its path and not by its position.
+    if before.arg_names == after.arg_names {
+        for (index, (x, y)) in x.iter().zip(y).enumerate() {
+            let name = after.arg_name(index);
+            if x.dtype != y.dtype {
+                found.push(format!("dtype of {name}: {x} → {y}"));
+            }
+            if x.shape != y.shape {
+                found.push(format!("shape of {name}: {x} → {y}"));
+            }
         }
-        if x.shape != y.shape {
-            found.push(format!("shape of argument {index}: {x} → {y}"));
-        }
+    } else {
+        named_arguments(before, after, &mut found);
     }
     let same_arguments = found.is_empty();
-    let (x, y) = (&a.compiled.program.func, &b.compiled.program.func);
+    let (x, y) = (before, after);
     programs(x, y, same_arguments, &mut found);
     let moved = |entry: &Entry| {
         let moved = entry.donate.iter().enumerate().filter(|(_, moved)| **moved);
-        let list: Vec<String> = moved.map(|(index, _)| index.to_string()).collect();
+        let func = &entry.compiled.program.func;
+        let name = |index: usize| match func.arg_names.get(index).filter(|name| !name.is_empty()) {
+            Some(name) => name.clone(),
+            None => index.to_string(),
+        };
+        let list: Vec<String> = moved.map(|(index, _)| name(index)).collect();
         if list.is_empty() { "none".to_string() } else { list.join(", ") }
     };
     let donated = |entry: &Entry| entry.donate.iter().any(|moved| *moved);
@@ -120,6 +132,23 @@ fn differences(a: &Entry, b: &Entry) -> Vec<String> {
         found.push("the program is the same, with its values in another order".to_string());
     }
     found
+}
+
+/// Arguments that only one of the programs has, and those whose types differ.
+fn named_arguments(a: &Func, b: &Func, found: &mut Vec<String>) {
+    let named = |func: &Func| -> Vec<(String, Type)> {
+        (0..func.params.len()).map(|at| func.arg_name(at)).zip(func.param_types()).collect()
+    };
+    let (a, b) = (named(a), named(b));
+    for (name, x) in &a {
+        match b.iter().find(|(other, _)| other == name) {
+            None => found.push(format!("without {name}, which was {x}")),
+            Some((_, y)) if x != y => found.push(format!("type of {name}: {x} → {y}")),
+            Some(_) => {}
+        }
+    }
+    let new = b.iter().filter(|(name, _)| !a.iter().any(|(other, _)| other == name));
+    found.extend(new.map(|(name, ty)| format!("with {name}, {ty}")));
 }
 
 /// Numbers and other parameters that changed between programs of one form; else that the form changed.

@@ -7,6 +7,8 @@ pub(crate) fn same_program(a: &Arc<Func>, b: &Arc<Func>) -> bool {
     Arc::ptr_eq(a, b)
         || a.params == b.params
             && a.results == b.results
+            // Tables name the arguments, so other names are another entry.
+            && a.arg_names == b.arg_names
             && a.types == b.types
             && a.eqns.len() == b.eqns.len()
             && a.eqns.iter().zip(&b.eqns).all(|(a, b)| same_equation(a, b))

@@ -50,6 +50,7 @@ impl Batcher {
         forced: &[bool],
     ) -> Result<(Func, Vec<bool>), Fault> {
         let mut writer = Writer::new(&format!("vmap({})", func.name));
+        writer.builder.name_params(func.arg_names.clone());
         let arguments: Vec<Lane> = func
             .params
             .iter()

@@ -29,7 +29,7 @@ type Tangent = Option<Value>;
 pub fn jvp(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
     wrt.iter().try_for_each(|&at| differentiable("jvp", func, at))?;
     let mut forward = Forward::new(&format!("jvp({})", func.name));
-    let params = forward.params(func);
+    let params = forward.reverse.writer.params_of(func);
     let mut tangents: Vec<Tangent> = vec![None; params.len()];
     for &at in wrt {
         let ty = func.ty(func.params[at]).clone();

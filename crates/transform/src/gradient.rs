@@ -70,8 +70,7 @@ fn joint(
     seeds: impl FnOnce(&mut Reverse, &[Value]) -> Result<Vec<Value>, Fault>,
 ) -> Result<Joint, Fault> {
     let mut reverse = Reverse::new(&format!("{name}({})", func.name));
-    let params: Vec<Value> =
-        func.params.iter().map(|&p| reverse.writer.param(func.ty(p))).collect();
+    let params = reverse.writer.params_of(func);
     for &at in wrt {
         differentiable(name, func, at)?;
         reverse.activate(params[at]);
@@ -113,7 +112,7 @@ pub(crate) fn differentiable(name: &str, func: &Func, at: usize) -> Result<(), F
         return Ok(());
     }
     let what = if ty.dtype == DType::Bool { "bools have" } else { "integers have" };
-    let message = format!("argument {at} is {ty}, and {what} no gradient");
+    let message = format!("{} is {ty}, and {what} no gradient", func.arg_name(at));
     Err(Fault::new(FaultKind::DType, name, message)
         .help("make it a float, or name other arguments with grad_wrt"))
 }

@@ -82,7 +82,7 @@ pub(crate) fn compact(func: Func) -> (Func, Vec<usize>) {
     }
     kept.reverse();
     let mut renumber = Renumber { to: vec![None; func.types.len()], types: Vec::new() };
-    let Func { name, params, mut eqns, results, types } = func;
+    let Func { name, params, mut eqns, results, types, arg_names } = func;
     let params = params.iter().map(|&p| renumber.define(p, &types)).collect();
     let eqns: Vec<Eqn> = kept
         .iter()
@@ -99,7 +99,7 @@ pub(crate) fn compact(func: Func) -> (Func, Vec<usize>) {
         })
         .collect();
     let results = results.iter().map(|&v| renumber.get(v)).collect();
-    (Func { name, params, eqns, results, types: renumber.types }, kept)
+    (Func { name, params, eqns, results, types: renumber.types, arg_names }, kept)
 }
 
 struct Renumber {

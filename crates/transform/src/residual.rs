@@ -79,7 +79,7 @@ fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Optio
 /// arrays that it captured.
 pub fn residual_table(joint: &Joint, arguments: usize) -> String {
     let rows: Vec<[String; 4]> =
-        residuals(joint).iter().map(|residual| row(residual, arguments)).collect();
+        residuals(joint).iter().map(|residual| row(joint, residual, arguments)).collect();
     let mut text = total(joint);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
@@ -136,9 +136,9 @@ fn total(joint: &Joint) -> String {
     format!("kept for the backward pass: {}{offloaded}{arguments}\n", sum(&held))
 }
 
-fn row(residual: &Residual, arguments: usize) -> [String; 4] {
+fn row(joint: &Joint, residual: &Residual, arguments: usize) -> [String; 4] {
     let made = match residual.param {
-        Some(at) if at < arguments => format!("argument {at}"),
+        Some(at) if at < arguments => joint.func.arg_name(at),
         Some(_) => "captured".to_string(),
         None => place(residual.op, residual.span),
     };

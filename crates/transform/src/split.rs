@@ -112,6 +112,7 @@ pub(crate) fn part(
         eqns: eqns.collect(),
         results: results.to_vec(),
         types: func.types.clone(),
+        arg_names: Vec::new(),
     };
     compact(whole).0
 }

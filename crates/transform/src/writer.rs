@@ -28,6 +28,12 @@ impl Writer {
         self.builder.param(ty.clone())
     }
 
+    /// Parameters as those of `func`, with their names.
+    pub fn params_of(&mut self, func: &Func) -> Vec<Value> {
+        self.builder.name_params(func.arg_names.clone());
+        func.params.iter().map(|&param| self.param(func.ty(param))).collect()
+    }
+
     pub fn push(
         &mut self,
         op: Op,

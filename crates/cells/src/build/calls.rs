@@ -34,11 +34,19 @@ impl Builder<'_> {
                     operands.insert(at + index, Operand::Const(value));
                 }
                 self.span = expr.span;
-                if let [function, given] = args
-                    && let Ty::Named("Jit", arguments) = self.ty_of(function).peeled()
-                    && let Ty::Const(want) = arguments[0]
+                // A `Vec` of arguments has as many as the function takes, which only the run can tell.
+                let length = |ty: &Ty| match ty.peeled() {
+                    Ty::Named("Jit", arguments) => Some((arguments[0].clone(), 1)),
+                    Ty::Named("JitTree" | "JitUpdate", arguments) => {
+                        Some((arguments[1].clone(), 2))
+                    }
+                    _ => None,
+                };
+                if let Some(function) = args.first()
+                    && let Some((Ty::Const(want), at)) = length(&self.ty_of(function))
+                    && let Some(given) = args.get(at)
                     && self.ty_of(given).is_named("Vec")
-                    && let Some(Operand::Move(list) | Operand::Copy(list)) = operands.get(1)
+                    && let Some(Operand::Move(list) | Operand::Copy(list)) = operands.get(at)
                 {
                     self.emit(Inst::Count { list: list.clone(), want: want as usize });
                 }

@@ -592,7 +592,7 @@ impl Checker<'_> {
                 let inner = self.infer.resolve(&arguments[0]);
                 self.is_clone(&inner)
             }
-            Ty::Named("Jit", _) => Answer::No,
+            Ty::Named("Jit" | "JitTree" | "JitUpdate", _) => Answer::No,
             Ty::Named(_, parts) | Ty::Tuple(parts) => {
                 let parts = parts.clone();
                 parts.iter().fold(Answer::Yes, |answer, part| {
@@ -742,6 +742,15 @@ impl Checker<'_> {
                     Ty::Array(Arc::new(Ty::reference(Ty::array())), Arc::new(arguments[0].clone()));
                 Some(FnSig { params: vec![argument], ret: arguments[1].clone() })
             }
+            Ty::Named(name @ ("JitTree" | "JitUpdate"), arguments) => {
+                let arrays =
+                    Ty::Array(Arc::new(Ty::reference(Ty::array())), Arc::new(arguments[1].clone()));
+                let tree = match name {
+                    "JitTree" => Ty::reference(arguments[0].clone()),
+                    _ => arguments[0].clone(),
+                };
+                Some(FnSig { params: vec![tree, arrays], ret: arguments[2].clone() })
+            }
             _ => None,
         }
     }
@@ -753,6 +762,7 @@ fn open_length(ty: &Ty) -> bool {
         Ty::Array(_, length) => matches!(**length, Ty::Var(_)),
         Ty::Ref(_, to) => open_length(to),
         Ty::Named("Jit", arguments) => matches!(arguments[0], Ty::Var(_)),
+        Ty::Named("JitTree" | "JitUpdate", arguments) => matches!(arguments[1], Ty::Var(_)),
         _ => false,
     }
 }
@@ -812,6 +822,8 @@ fn is_display(ty: &Ty) -> bool {
                 | "RangeToInclusive"
                 | "RangeFull"
                 | "Jit"
+                | "JitTree"
+                | "JitUpdate"
         ),
         Ty::Tuple(_) | Ty::Array(..) | Ty::Slice(_) | Ty::Struct(_) => false,
         Ty::Closure(_) | Ty::DynFn(_) | Ty::FnItem(..) | Ty::FnPtr(_) => false,

@@ -557,7 +557,9 @@ impl Checker<'_> {
         }
         let text = self.infer.text(ty);
         let what = match ty {
-            Ty::Named("Array" | "Vec" | "String" | "Jit" | "Box", _) => "struct",
+            Ty::Named("Array" | "Vec" | "String" | "Jit" | "JitTree" | "JitUpdate" | "Box", _) => {
+                "struct"
+            }
             Ty::Named("Option", _) => "enum",
             Ty::Ref(..) => "reference",
             Ty::Closure(_) => "closure",
@@ -820,9 +822,12 @@ impl Checker<'_> {
                 ),
             )
         };
-        if shallow.is_named("Jit") {
-            return Err(unsatisfied(self)
-                .help("a jitted function is wrapped before another transform: `move |a| f(a)`"));
+        if library::JITTED.iter().any(|name| shallow.is_named(name)) {
+            let wrapped =
+                if shallow.is_named("Jit") { "move |a| f(a)" } else { "move |p, a| f(p, a)" };
+            return Err(unsatisfied(self).help(format!(
+                "a jitted function is wrapped before another transform: `{wrapped}`"
+            )));
         }
         let Some(have) = self.callable_sig(&shallow) else { return Err(unsatisfied(self)) };
         if have.params.len() != want.params.len() {

@@ -332,7 +332,7 @@ impl Checker<'_> {
         if let Some(at) = def.position(name) {
             let fault = fault.label("field, not a method");
             return match def.fields()[at] {
-                Ty::FnPtr(_) | Ty::Named("Box" | "Jit", _) => {
+                Ty::FnPtr(_) | Ty::Named("Box" | "Jit" | "JitTree" | "JitUpdate", _) => {
                     fault.help(format!("call what the field holds: `(value.{name})(…)`"))
                 }
                 _ => fault.help("remove the parentheses"),

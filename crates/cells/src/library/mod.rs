@@ -91,6 +91,8 @@ fn class_parameters(class: &'static str) -> (Option<&'static str>, &'static [&'s
         "[T; N]" => (Some(class), &["T", "const N"]),
         "Result<T, E>" => (Some(class), &["T", "E"]),
         "Jit" => (Some("Jit<N, Out>"), &["const N", "Out"]),
+        "JitTree" => (Some("JitTree<P, N, Out>"), &["P", "const N", "Out"]),
+        "JitUpdate" => (Some("JitUpdate<P, N, Out>"), &["P", "const N", "Out"]),
         other => (Some(other), &[]),
     }
 }
@@ -317,9 +319,13 @@ const NOMINAL: &[&str] = &[
     "ParseFloatError",
 ];
 
+/// Jitted functions: of arrays, of a borrowed tree, of a tree by value.
+pub const JITTED: [&str; 3] = ["Jit", "JitTree", "JitUpdate"];
+
 pub fn type_names() -> impl Iterator<Item = &'static str> {
-    let own = ["Vec", "String", "Option", "Box", "Jit", "bool", "char", "str", "f32", "f64"];
+    let own = ["Vec", "String", "Option", "Box", "bool", "char", "str", "f32", "f64"];
     own.into_iter()
+        .chain(JITTED)
         .chain(NOMINAL.iter().copied())
         .chain(IntKind::ALL.into_iter().map(IntKind::name))
 }
@@ -335,6 +341,10 @@ pub fn nominal(name: &str, arguments: &[Ty]) -> Option<Ty> {
             Some(Ty::Named("Result", [value.clone(), error.clone()].into()))
         }
         ("Jit", [length, out]) => Some(Ty::Named("Jit", [length.clone(), out.clone()].into())),
+        ("JitTree" | "JitUpdate", [tree, length, out]) => {
+            let name = if name == "JitTree" { "JitTree" } else { "JitUpdate" };
+            Some(Ty::Named(name, [tree.clone(), length.clone(), out.clone()].into()))
+        }
         (name, []) => {
             let known = NOMINAL.iter().find(|own| **own == name)?;
             Some(Ty::named(known))
