@@ -474,14 +474,17 @@ fn summary(name: &str, explanation: &Explanation, entry: &CacheEntry) -> String 
         text.push_str(&format!("\n{note}"));
     }
     for donation in &explanation.donations {
-        text.push_str(&format!("\n{}", donation_line(donation)));
+        text.push_str(&format!("\n{}", donation_line(explanation, donation)));
     }
     text
 }
 
-fn donation_line(donation: &vramlab_array::ir::kernel::Donation) -> String {
+fn donation_line(
+    explanation: &Explanation,
+    donation: &vramlab_array::ir::kernel::Donation,
+) -> String {
     let verb = if donation.used { "donated" } else { "not reused" };
-    format!("argument {} {verb}: {}", donation.argument, donation.reason)
+    format!("{} {verb}: {}", explanation.arg_name(donation.argument), donation.reason)
 }
 
 /// All stages, or the one asked for.
