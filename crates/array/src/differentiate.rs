@@ -55,21 +55,32 @@ fn aliases(arrays: &[Array]) -> Vec<Array> {
 }
 
 fn traced(name: &'static str, f: Function, arguments: &[Array]) -> Result<Traced, Fault> {
-    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
-    let single = |arrays: &[Array]| {
-        let (results, structure) = (f.body)(arrays)?;
-        match structure {
-            Structure::Array => Ok((results, ())),
-            _ => {
-                let message = format!("the function gives {} arrays, not one", results.len());
-                Err(placed(Fault::new(FaultKind::Argument, name, message))
-                    .help("return the loss alone"))
-            }
+    let single = |count: usize, structure: Structure| match structure {
+        Structure::Array => Ok(()),
+        _ => {
+            let message = format!("the function gives {count} arrays, not one");
+            Err(placed(Fault::new(FaultKind::Argument, name, message))
+                .help("return the loss alone"))
         }
     };
-    let (Finished { func, captured }, ()) =
-        trace::run_named("f", &types, f.arg_names.to_vec(), single)?;
-    Ok(Traced { func, captured })
+    Ok(traced_as(f, arguments, single)?.0)
+}
+
+/// The traced function, and what `shape` makes of how many arrays it gives and how they are held.
+fn traced_as<T>(
+    f: Function,
+    arguments: &[Array],
+    shape: impl Fn(usize, Structure) -> Result<T, Fault>,
+) -> Result<(Traced, T), Fault> {
+    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
+    let body = |arrays: &[Array]| {
+        let (results, structure) = (f.body)(arrays)?;
+        let shaped = shape(results.len(), structure)?;
+        Ok((results, shaped))
+    };
+    let names = f.arg_names.to_vec();
+    let (Finished { func, captured }, shaped) = trace::run_named("f", &types, names, body)?;
+    Ok((Traced { func, captured }, shaped))
 }
 
 impl Traced {
@@ -144,23 +155,17 @@ pub(crate) fn value_and_grad_aux(
     wrt: &[i64],
 ) -> Result<(Array, Results, Vec<Array>), Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
-    let types: Vec<Type> = arguments.iter().map(|a| a.ty().clone()).collect();
-    let pair = |arrays: &[Array]| {
-        let (results, structure) = body(arrays)?;
-        match structure {
-            Structure::Tuple(mut parts) if parts.len() == 2 && parts[0] == Structure::Array => {
-                Ok((results, parts.remove(1)))
-            }
-            _ => Err(placed(Fault::new(
-                FaultKind::Argument,
-                name,
-                "the function gives no pair of a loss and anything else",
-            ))
-            .help("return (loss, aux), or use the form without aux")),
+    let pair = |_: usize, structure: Structure| match structure {
+        Structure::Tuple(mut parts) if parts.len() == 2 && parts[0] == Structure::Array => {
+            Ok(parts.remove(1))
+        }
+        _ => {
+            let message = "the function gives no pair of a loss and anything else";
+            Err(placed(Fault::new(FaultKind::Argument, name, message))
+                .help("return (loss, aux), or use the form without aux"))
         }
     };
-    let (Finished { func, captured }, aux) = trace::run("f", &types, pair)?;
-    let traced = Traced { func, captured };
+    let (traced, aux) = traced_as(Function { body, arg_names: &[] }, arguments, pair)?;
     let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);

@@ -316,17 +316,8 @@ impl JitCore {
         self.compiled(tree, arguments, false)?.explain()
     }
 
-    /// The program for arguments of these types. Nothing is compiled or kept.
-    ///
-    /// # Errors
-    /// A fault of the body.
-    pub fn program(&self, types: &[Type]) -> Result<Arc<vramlab_ir::Func>, Fault> {
-        let body = |arrays: &[Array]| (self.body)(&NO_TREE, arrays);
-        let (finished, _) = trace::run(&self.name(), types, body)?;
-        Ok(finished.func)
-    }
-
-    /// The same with leaner forms of it, for a plan under a limit.
+    /// The program for arguments of these types, and leaner forms of it for a plan under a limit. Nothing
+    /// is compiled or kept.
     ///
     /// # Errors
     /// A fault of the body.

@@ -262,12 +262,8 @@ impl Forward {
         let more = |range: std::ops::Range<usize>, flags: &[bool]| {
             range.len() + flags[range].iter().filter(|is| **is).count()
         };
-        let params = Params::new()
-            .with("body", Param::Func(Arc::new(func)))
-            .with("length", Param::Int(scan.length as i64))
-            .with("consts", Param::Int(more(0..consts, &taken) as i64))
-            .with("carries", Param::Int(more(consts..carries, &taken) as i64))
-            .with("reverse", Param::Bool(scan.reverse));
+        let (consts, carries) = (more(0..consts, &taken), more(consts..carries, &taken));
+        let params = crate::loops::params(func, scan.length, consts, carries, scan.reverse);
         let outputs = self.reverse.writer.push(&SCAN, params, &operands, eqn.span)?;
         let (mut own, mut along) = (Vec::new(), Vec::new());
         let mut outputs = outputs.into_iter();

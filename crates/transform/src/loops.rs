@@ -169,7 +169,13 @@ fn invariant(func: &Func, consts: usize) -> Vec<bool> {
 }
 
 /// The scan's parameters with another body.
-fn params(body: Func, length: usize, consts: usize, carries: usize, reverse: bool) -> Params {
+pub(crate) fn params(
+    body: Func,
+    length: usize,
+    consts: usize,
+    carries: usize,
+    reverse: bool,
+) -> Params {
     Params::new()
         .with("body", Param::Func(Arc::new(body)))
         .with("length", Param::Int(length as i64))

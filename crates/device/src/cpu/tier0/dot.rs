@@ -23,13 +23,6 @@ use std::marker::PhantomData;
 use vramlab_ir::kernel::{Access, Dot as Image};
 use vramlab_ir::{DType, Kernel};
 
-impl Method {
-    /// Whether panels of the result are tasks of their own.
-    fn in_panels(&self) -> bool {
-        matches!(self, Method::Large(_) | Method::Float | Method::Axpy(_))
-    }
-}
-
 /// A decoded contraction.
 #[derive(Debug)]
 pub(super) struct Dot {
@@ -67,6 +60,13 @@ pub(super) enum Method {
     Half,
     /// Row by row of the result: adds `a · row of b`.
     Axpy(BlockFn),
+}
+
+impl Method {
+    /// Whether panels of the result are tasks of their own.
+    fn in_panels(&self) -> bool {
+        matches!(self, Method::Large(_) | Method::Float | Method::Axpy(_))
+    }
 }
 
 /// Which parts of a result are tasks.

@@ -79,12 +79,7 @@ impl Epilogue {
         Ok(Epilogue { nest, reads, writes, program, layout, tile_rows })
     }
 
-    /// Works on one finished panel of a result of `m` rows a batch.
-    pub fn run(&self, bound: &Bound, m: usize, panel: Panel) {
-        self.run_on(bound, m, panel);
-    }
-
-    /// The same where the panel's product lies apart, in rows of `columns`, and not in the result.
+    /// As [`Epilogue::run`] where the panel's product lies apart, in rows of `columns`, and not in the result.
     pub fn run_apart(
         &self,
         bound: &Bound,
@@ -99,10 +94,11 @@ impl Epilogue {
         if let Some(last) = bound.reads.last_mut() {
             *last = product.wrapping_sub(before);
         }
-        self.run_on(&bound, m, panel);
+        self.run(&bound, m, panel);
     }
 
-    fn run_on(&self, bound: &Bound, m: usize, panel: Panel) {
+    /// Works on one finished panel of a result of `m` rows a batch.
+    pub fn run(&self, bound: &Bound, m: usize, panel: Panel) {
         let e = self;
         let mut frame = Frame::new(&e.layout, &e.reads, &e.writes, bound, 64);
         let mut row = panel.row;
