@@ -177,19 +177,21 @@ fn dots_are_shared_between_threads() {
     }
 }
 
-/// Operands that lie either way, depths of several parts, odd ends, and an epilogue that subtracts a
+/// Operands that lie either way or in every second element, depths of several parts, odd ends, and an epilogue that subtracts a
 /// tenth of the product from what lies in the result's place (its own buffer) or apart from it.
 #[test]
 fn large_products_mean_the_same_however_their_operands_lie() {
     let shapes = [(300, 530, 1100), (131, 1030, 523), (1000, 65, 1025), (52, 2000, 700)];
     for (case, (m, n, k)) in shapes.into_iter().enumerate() {
-        for turned in 0..4 {
+        for turned in 0..5 {
+            let apart = if turned == 4 { 2 } else { 1 };
             let dtype = if (case + turned) % 3 == 0 { DType::F64 } else { F32 };
-            let lies = |buffer, rows: usize, columns: usize, turned: bool| match turned {
-                true => access(buffer, dtype, &[1, rows as isize]),
-                false => access(buffer, dtype, &[columns as isize, 1]),
+            let lies = |buffer, rows: usize, columns: usize, turned: bool, apart: usize| {
+                let strides = if turned { [1, rows] } else { [columns, 1] };
+                access(buffer, dtype, &strides.map(|stride| (stride * apart) as isize))
             };
-            let (a, b) = (lies(0, m, k, turned & 1 > 0), lies(1, k, n, turned & 2 > 0));
+            let (a, b) =
+                (lies(0, m, k, turned & 1 > 0, apart), lies(1, k, n, turned & 2 > 0, apart));
             let epilogue = |buffer| {
                 let product = LoopInst::Kept { slot: 0, dtype };
                 let tenth = LoopInst::Scalar(Inst::Const(Literal::from_f64(dtype, 0.1)));
@@ -200,13 +202,13 @@ fn large_products_mean_the_same_however_their_operands_lie() {
                     input(dtype),
                     op(ScalarOp::Sub, dtype, &[3, 2]),
                 ];
-                Epilogue { reads: vec![lies(buffer, m, n, false)], insts }
+                Epilogue { reads: vec![lies(buffer, m, n, false, 1)], insts }
             };
             for (old, buffers) in [(2, 3), (3, 4)] {
-                let c = lies(2, m, n, false);
+                let c = lies(2, m, n, false, 1);
                 let (a, b, epilogue) = (a.clone(), b.clone(), Some(epilogue(old)));
                 let body = Dot { dtype, batch: vec![], m, n, k, a, b, c, epilogue };
-                let sizes = [m * k, k * n, m * n, m * n];
+                let sizes = [m * k * apart, k * n * apart, m * n, m * n];
                 let image = kernel(buffers, Body::Dot(body));
                 let (before, after) =
                     agreed_of(dtype, &image, &sizes[..buffers as usize], (case + turned) as u64);
@@ -219,10 +221,11 @@ fn large_products_mean_the_same_however_their_operands_lie() {
                 let others = Isa::ALL.into_iter().skip(1).filter(|isa| isa.available());
                 let others = others.map(|isa| launch(&image, &before, 2, isa).expect("a product"));
                 let all: Vec<_> = others.chain([after]).map(|after| floats(&after[2])).collect();
-                let a =
-                    |i: usize, l: usize| if turned & 1 > 0 { a[l * m + i] } else { a[i * k + l] };
-                let b =
-                    |l: usize, j: usize| if turned & 2 > 0 { b[j * k + l] } else { b[l * n + j] };
+                let place = |turned, rows, columns, i, j| {
+                    apart * if turned { j * rows + i } else { i * columns + j }
+                };
+                let a = |i: usize, l: usize| a[place(turned & 1 > 0, m, k, i, l)];
+                let b = |l: usize, j: usize| b[place(turned & 2 > 0, k, n, l, j)];
                 for at in (0..m * n).step_by(997).chain([m * n - 1]) {
                     let (i, j) = (at / n, at % n);
                     let sum: f64 = (0..k).map(|l| a(i, l) * b(l, j)).sum();

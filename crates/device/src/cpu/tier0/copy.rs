@@ -157,7 +157,7 @@ unsafe fn turn_rows_of<T: Copy>(
 
 /// Asks for a line of memory; any address will do.
 #[inline(always)]
-fn fetch(ptr: *const u8) {
+pub(super) fn fetch(ptr: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};

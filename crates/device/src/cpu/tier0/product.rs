@@ -3,12 +3,12 @@
 //! it is packed, and the epilogue runs on a few rows that are still in the second-level cache.
 //!
 //! The right operand is packed in strips as wide as a kernel, for all of the depth and as many columns as fit
-//! [`SLAB`]. A task then packs some rows of the left operand and walks the strips. Each element is summed in
-//! the order of the depth by fused multiply-adds, in parts that the shape decides: neither tasks nor threads
-//! change a bit.
+//! [`SLAB`]. A task then takes some rows of the left operand, where they lie or packed if they lie across the
+//! depth, and walks the strips. Each element is summed in the order of the depth by fused multiply-adds, in
+//! parts that the shape decides: neither tasks nor threads change a bit.
 
 use super::Ready;
-use super::copy::{Tile, copy_in};
+use super::copy::{fetch, turn_rows};
 use super::epilogue::Panel;
 use super::gemm::Matrix;
 use crate::cpu::isa::Isa;
@@ -24,6 +24,12 @@ const TASK_ROWS: usize = 48;
 
 /// Bytes of a part of the depth in one row: of the rows of a kernel it stays in the first-level cache.
 const DEPTH_BYTES: usize = 4096;
+
+/// Dense rows of the right operand that a task packs.
+const PACKED_ROWS: usize = 32;
+
+/// Steps of the depth that are turned round at a time where the left operand lies across it.
+const TURNED_STEPS: usize = 16;
 
 /// Bytes of a column that are turned round at a time: a line of memory (two are slower by 10 %).
 const TURNED: usize = 64;
@@ -56,6 +62,19 @@ struct Micro<T: 'static> {
     rows: usize,
     /// The kernel for so many vectors and rows.
     pick: fn(usize, usize) -> MicroKernelFn<T>,
+}
+
+impl<T> Micro<T> {
+    /// Columns with their padding: whole vectors.
+    fn padded(&self, columns: usize) -> usize {
+        columns.next_multiple_of(self.lanes)
+    }
+
+    /// Elements from one strip to the next. Were it a multiple of a page, a row would be packed into one set
+    /// of the cache.
+    fn pitch(&self, depth: usize) -> usize {
+        self.columns * (depth + 1)
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -187,7 +206,7 @@ impl Product {
 
     /// The packed operands, the left one for one task.
     pub fn scratch_bytes(&self) -> usize {
-        self.slab * self.k * self.dtype.size() + 2 * TASK_ROWS * DEPTH_BYTES
+        self.slab * (self.k + 1) * self.dtype.size() + 2 * TASK_ROWS * DEPTH_BYTES
     }
 
     /// A task's product where it is not summed in the result: one task's.
@@ -231,7 +250,7 @@ impl Product {
         let Some(micro) = T::micro(self.isa) else { return };
         let [left, right, to] = [left, right, to].map(Strided::<T>::new);
         let Product { m, n, k, slab, .. } = *self;
-        let mut packed = Room::of::<T>(slab * k);
+        let mut packed = Room::of::<T>(slab.div_ceil(micro.columns) * micro.pitch(k));
         let packed = packed.start::<T>();
         let groups = m.div_ceil(micro.rows);
         let threads = ready.pool.threads();
@@ -239,25 +258,35 @@ impl Product {
         for first in (0..n).step_by(slab) {
             let columns = slab.min(n - first);
             let strips = columns.div_ceil(micro.columns);
-            let deep = k.div_ceil(depth_of::<T>());
+            // Dense rows are read through all strips; what lies across its rows, a strip at a time.
+            let dense = right.columns == 1;
+            let (aside, deep) = if dense { (1, PACKED_ROWS) } else { (strips, depth_of::<T>()) };
+            let deeps = k.div_ceil(deep);
+            let pack = Pack { right: &right, packed, k, first, columns, micro: &micro };
             super::each(
                 ready,
                 true,
-                strips * deep,
+                aside * deeps,
                 || (),
                 |(), task| {
-                    let (strip, part) = (task / deep, task % deep);
-                    let column = strip * micro.columns;
-                    let wide = micro.columns.min(columns - column);
-                    let to = packed.at((column * k) as isize);
-                    // SAFETY: the strip's part of the operand is there, and of the slab it is this task's.
-                    unsafe { pack_strip(to, &right, k, first + column, wide, part, &micro) };
+                    let (strip, part) = (task / deeps, task % deeps);
+                    let depth = part * deep..((part + 1) * deep).min(k);
+                    // SAFETY: this part of the operand is there, and of the slab it is this task's.
+                    unsafe {
+                        match dense {
+                            true => pack.rows(0..strips, depth),
+                            false => pack.turned(strip, depth),
+                        }
+                    };
                 },
             );
             let across = if parts < 2 * threads { (2 * threads).div_ceil(parts) } else { 1 };
             let across = across.min(strips);
             let product = if apart { (groups.div_ceil(parts) * micro.rows) * slab } else { 0 };
-            let few = groups.div_ceil(parts) * micro.rows * depth_of::<T>().min(k);
+            let few = match left.columns {
+                1 => 0,
+                _ => groups.div_ceil(parts) * micro.rows * depth_of::<T>().min(k),
+            };
             super::each(
                 ready,
                 true,
@@ -304,41 +333,73 @@ fn depth_of<T>() -> usize {
     DEPTH_BYTES / size_of::<T>()
 }
 
-/// Columns of a strip as the kernels read it: whole vectors.
-fn vectors<T>(micro: &Micro<T>, wide: usize) -> usize {
-    wide.next_multiple_of(micro.lanes)
+/// How the right operand comes into a slab: strip by strip, a strip in rows of whole vectors.
+struct Pack<'t, T: 'static> {
+    right: &'t Strided<T>,
+    packed: Shared<T>,
+    k: usize,
+    /// Of the operand, the slab's first.
+    first: usize,
+    /// Of the slab.
+    columns: usize,
+    micro: &'t Micro<T>,
 }
 
-/// Packs one part of the depth of `wide` columns, from `column` on, into rows of whole vectors.
-///
-/// # Safety
-/// The columns are there for all of the depth `k`, and `to` holds a strip of it that nobody else touches in
-/// this part.
-unsafe fn pack_strip<T: Float>(
-    to: Shared<T>,
-    right: &Strided<T>,
-    k: usize,
-    column: usize,
-    wide: usize,
-    part: usize,
-    micro: &Micro<T>,
-) {
-    let padded = vectors(micro, wide);
-    let depth = part * depth_of::<T>()..((part + 1) * depth_of::<T>()).min(k);
-    let few = match () {
-        _ if wide < padded => 1,
-        _ if right.columns != 1 => TURNED / size_of::<T>(),
-        _ => depth.len(),
-    };
-    for row in depth.clone().step_by(few) {
-        let tile = Tile { rows: few.min(depth.end - row), columns: wide, first_column: 0 };
-        let strides = (right.rows, right.columns);
-        let to = to.at((row * padded) as isize).0;
-        // SAFETY: the caller's.
-        unsafe {
-            copy_in(to.cast(), right.at(row, column).cast(), tile, strides, size_of::<T>());
-            for lane in wide..padded {
-                *to.add(lane) = T::ZERO;
+impl<T: Float> Pack<'_, T> {
+    /// A strip's first column, its columns, and those with padding.
+    fn strip(&self, strip: usize) -> [usize; 3] {
+        let column = strip * self.micro.columns;
+        let wide = self.micro.columns.min(self.columns - column);
+        [column, wide, self.micro.padded(wide)]
+    }
+
+    /// # Safety
+    /// The strip holds the row, and nobody else touches its padding.
+    unsafe fn pad(&self, to: *mut T, wide: usize, padded: usize) {
+        for lane in wide..padded {
+            // SAFETY: the caller's.
+            unsafe { *to.add(lane) = T::ZERO };
+        }
+    }
+
+    /// Packs dense rows.
+    ///
+    /// # Safety
+    /// The columns are there for the depth, and nobody else touches these rows of the slab.
+    unsafe fn rows(&self, strips: Range<usize>, depth: Range<usize>) {
+        for row in depth {
+            for strip in strips.clone() {
+                let [column, wide, padded] = self.strip(strip);
+                let to =
+                    self.packed.at((strip * self.micro.pitch(self.k) + row * padded) as isize).0;
+                // SAFETY: the caller's.
+                unsafe {
+                    to.copy_from_nonoverlapping(self.right.at(row, self.first + column), wide);
+                    self.pad(to, wide, padded);
+                }
+            }
+        }
+    }
+
+    /// Packs a strip of what lies across its rows.
+    ///
+    /// # Safety
+    /// As for `rows`.
+    unsafe fn turned(&self, strip: usize, depth: Range<usize>) {
+        let [column, wide, padded] = self.strip(strip);
+        let few = TURNED / size_of::<T>();
+        for row in depth.clone().step_by(few) {
+            let rows = few.min(depth.end - row);
+            let to = self.packed.at((strip * self.micro.pitch(self.k) + row * padded) as isize).0;
+            let strides = (self.right.rows, self.right.columns);
+            // SAFETY: the caller's.
+            unsafe {
+                let from = self.right.at(row, self.first + column);
+                let layout = (padded * size_of::<T>(), size_of::<T>());
+                turn_rows(to.cast(), from.cast(), (rows, wide), strides, layout);
+                for row in 0..rows {
+                    self.pad(to.add(row * padded), wide, padded);
+                }
             }
         }
     }
@@ -358,31 +419,33 @@ impl<T: Float> Task<'_, T> {
     /// Sums some rows over some strips into `to`; `room` holds a part of the depth of the rows.
     ///
     /// # Safety
-    /// The strips are packed, `to` and `room` are this task's alone.
+    /// The strips are packed, `to` and `room` are this task's alone. A left operand that is dense in the depth
+    /// needs no room.
     unsafe fn run(&self, to: &Strided<T>, rows: Range<usize>, strips: Range<usize>, room: *mut T) {
         let (micro, k) = (self.micro, self.k);
-        let size = size_of::<T>();
         for first in (0..k).step_by(depth_of::<T>()) {
             let deep = depth_of::<T>().min(k - first);
-            for row in rows.clone().step_by(micro.rows) {
-                let tile =
-                    Tile { rows: deep, columns: micro.rows.min(rows.end - row), first_column: 0 };
-                let strides = (self.left.columns, self.left.rows);
+            // Rows that lie dense in the depth are read where they are.
+            let in_place = self.left.columns == 1;
+            if !in_place {
                 // SAFETY: the rows are there, and `room` holds them.
-                unsafe {
-                    let to = room.add((row - rows.start) * deep);
-                    copy_in(to.cast(), self.left.at(row, first).cast(), tile, strides, size);
-                }
+                unsafe { self.pack_left(room, rows.clone(), first..first + deep) };
             }
             for strip in strips.clone() {
                 let column = strip * micro.columns;
                 let wide = micro.columns.min(self.columns - column);
-                let padded = vectors(micro, wide);
-                let right = self.packed.at((column * k + first * padded) as isize).0;
+                let padded = micro.padded(wide);
+                let right =
+                    self.packed.at((strip * self.micro.pitch(self.k) + first * padded) as isize).0;
                 let across = (strip - strips.start) * micro.columns;
                 for row in rows.clone().step_by(micro.rows) {
                     let few = micro.rows.min(rows.end - row);
                     let kernel = (micro.pick)(padded / micro.lanes, few);
+                    let (from, along, aside) = match in_place {
+                        true => (self.left.at(row, first), 1, self.left.rows),
+                        // SAFETY: `room` holds the rows.
+                        false => (unsafe { room.add((row - rows.start) * deep) }, few as isize, 1),
+                    };
                     // SAFETY: the kernel is one for this processor, and all it touches is there.
                     unsafe {
                         kernel(
@@ -391,12 +454,12 @@ impl<T: Float> Task<'_, T> {
                             deep,
                             to.at(row - rows.start, across),
                             right,
-                            room.add((row - rows.start) * deep),
+                            from,
                             to.rows,
                             1,
                             padded as isize,
-                            few as isize,
-                            1,
+                            along,
+                            aside,
                             T::ONE,
                             T::ONE,
                             (first > 0).into(),
@@ -405,6 +468,39 @@ impl<T: Float> Task<'_, T> {
                             false,
                             std::ptr::null(),
                         );
+                    }
+                }
+            }
+        }
+    }
+
+    /// Packs some rows of the left operand for a part of the depth: as many as a kernel takes side by side.
+    ///
+    /// # Safety
+    /// The rows are there for the depth, and `room` holds them.
+    unsafe fn pack_left(&self, room: *mut T, rows: Range<usize>, depth: Range<usize>) {
+        let (left, deep) = (self.left, depth.len());
+        // A few steps of all rows, so that lines of memory that lie across the depth are read once.
+        for at in (0..deep).step_by(TURNED_STEPS) {
+            let steps = TURNED_STEPS.min(deep - at);
+            for group in (0..rows.len()).step_by(self.micro.rows) {
+                let few = self.micro.rows.min(rows.len() - group);
+                let from = left.at(rows.start + group, depth.start + at);
+                for step in 0..steps as isize {
+                    let from = from.wrapping_offset(step * left.columns);
+                    fetch(from.wrapping_offset(TURNED_STEPS as isize * left.columns).cast());
+                    // SAFETY: the caller's.
+                    unsafe {
+                        let to = room.add(group * deep + (at + step as usize) * few);
+                        match (few, left.rows) {
+                            (6, 1) => *to.cast::<[T; 6]>() = *from.cast(),
+                            (4, 1) => *to.cast::<[T; 4]>() = *from.cast(),
+                            _ => {
+                                for row in 0..few {
+                                    *to.add(row) = *from.offset(row as isize * left.rows);
+                                }
+                            }
+                        }
                     }
                 }
             }
