@@ -42,14 +42,6 @@ struct Traced {
     captured: Vec<Array>,
 }
 
-/// The cell of a fault that `transform` placed by line only.
-fn located(mut fault: Fault) -> Fault {
-    if fault.span.is_some() && fault.cell == 0 {
-        fault.cell = origin().cell;
-    }
-    placed(fault)
-}
-
 fn aliases(arrays: &[Array]) -> Vec<Array> {
     arrays.iter().map(Array::alias).collect()
 }
@@ -121,7 +113,7 @@ pub(crate) fn value_and_grad<'a>(
 ) -> Result<(Array, Vec<Array>), Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
     let traced = traced(name, f.into(), arguments)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);
     Ok((results.remove(0), gradients))
@@ -139,7 +131,7 @@ pub(crate) fn grad<'a>(
 ) -> Result<Vec<Array>, Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
     let traced = traced(name, f.into(), arguments)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
     run_joint(&joint.cotangents_only(), &traced.given(arguments))
 }
 
@@ -166,7 +158,7 @@ pub(crate) fn value_and_grad_aux(
         }
     };
     let (traced, aux) = traced_as(Function { body, arg_names: &[] }, arguments, pair)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(located)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);
     Ok((results.remove(0), (results, aux), gradients))
@@ -194,13 +186,13 @@ pub(crate) fn vjp<'a>(
 ) -> Result<(Array, Pullback), Fault> {
     let traced = traced("vjp", f.into(), arguments)?;
     let wrt: Vec<usize> = (0..count).collect();
-    let joint = vramlab_transform::vjp(&traced.func, &wrt).map_err(located)?;
+    let joint = vramlab_transform::vjp(&traced.func, &wrt).map_err(placed)?;
     let split = Split::new(&joint);
     let mut names = Names::new();
     let residuals = vramlab_transform::residuals(&joint);
     for (value, kept) in split.forward.results[joint.results..].iter().zip(&split.kept) {
         if let Some(residual) = residuals.iter().find(|residual| residual.value == *kept) {
-            names.insert(*value, residual_name(residual.op, residual.span));
+            names.insert(*value, residual_name(residual.op, residual.origin));
         }
     }
     let mut results = run(&split.forward, &traced.given(arguments), &Names::new())?;
@@ -255,7 +247,7 @@ pub(crate) fn jvp<'a>(
     }
     let traced = traced("jvp", f, arguments)?;
     let wrt: Vec<usize> = (0..tangents.len()).collect();
-    let joint = vramlab_transform::jvp(&traced.func, &wrt).map_err(located)?;
+    let joint = vramlab_transform::jvp(&traced.func, &wrt).map_err(placed)?;
     // Tangents stand behind all parameters of the program, captured ones included.
     let mut given = traced.given(arguments);
     given.extend(aliases(tangents));
@@ -275,8 +267,8 @@ pub(crate) fn jacobian(
     arguments: &[Array],
 ) -> Result<Array, Fault> {
     let traced = traced(name, Function { body, arg_names: &[] }, arguments)?;
-    let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(located)?;
-    let func = vramlab_transform::jacobian(&joint).map_err(located)?;
+    let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(placed)?;
+    let func = vramlab_transform::jacobian(&joint).map_err(placed)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -470,7 +462,7 @@ impl Rule {
 /// As [`jacobian`].
 pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
     let traced = traced("jacfwd", Function { body, arg_names: &[] }, arguments)?;
-    let func = vramlab_transform::jacfwd(&traced.func).map_err(located)?;
+    let func = vramlab_transform::jacfwd(&traced.func).map_err(placed)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -480,8 +472,8 @@ pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
 /// As [`value_and_grad`].
 pub(crate) fn hessian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
     let traced = traced("hessian", Function { body, arg_names: &[] }, arguments)?;
-    let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(located)?;
-    let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func).map_err(located)?;
+    let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(placed)?;
+    let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func).map_err(placed)?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -497,8 +489,8 @@ pub(crate) fn residuals<'a>(
 ) -> Result<String, Fault> {
     let traced = traced("residuals", f.into(), arguments)?;
     let floats: Vec<usize> = (0..count).filter(|&at| arguments[at].ty().dtype.is_float()).collect();
-    let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(located)?;
-    Ok(vramlab_transform::residual_table(&joint, arguments.len()))
+    let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(placed)?;
+    Ok(vramlab_transform::residual_table(&joint, arguments.len(), origin().cell))
 }
 
 /// The function for every example at once: each of the `mapped` arguments has one more leading axis,
@@ -557,7 +549,7 @@ pub(crate) fn vmap<'a>(
         trace::run_named("f", &types, f.arg_names.to_vec(), f.body)?;
     let batched: Vec<bool> =
         (0..func.params.len()).map(|at| at < arguments.len() && mapped.contains(&at)).collect();
-    let func = vramlab_transform::vmap(&func, &batched, size).map_err(located)?;
+    let func = vramlab_transform::vmap(&func, &batched, size).map_err(placed)?;
     let given: Vec<Array> = arguments.iter().chain(&captured).map(Array::alias).collect();
     Ok((run(&func, &given, &Names::new())?, structure))
 }

@@ -8,7 +8,7 @@ use crate::eager;
 use crate::operand::{Input, Number};
 use crate::trace;
 use std::collections::HashMap;
-use vramlab_ir::{DType, Eqn, Fault, Func, Literal, Origin, Param, Params, Span, Value};
+use vramlab_ir::{DType, Eqn, Fault, Func, Literal, Origin, Param, Params, Value};
 use vramlab_ops::{BARRIER, DEVICE_PUT, FULL};
 use vramlab_transform::{Joint, Stage};
 
@@ -89,7 +89,7 @@ impl Tape {
         let dtypes: Vec<DType> = read.iter().map(|&v| func.ty(v).dtype).collect();
         let inputs: Vec<Input> = slots.into_iter().map(input).collect();
         let arrays =
-            at(eqn.span, || eager::equation(eqn.op, eqn.params.clone(), &inputs, &dtypes))?;
+            at(eqn.origin, || eager::equation(eqn.op, eqn.params.clone(), &inputs, &dtypes))?;
         Ok(arrays.into_iter().map(Slot::Array).collect())
     }
 
@@ -147,15 +147,15 @@ fn filled(literal: Literal) -> Result<Array, Fault> {
 }
 
 /// Runs `body` with the place where the equation was written as the current one.
-fn at<T>(span: Option<Span>, body: impl FnOnce() -> T) -> T {
-    let Some(span) = span else { return body() };
+fn at<T>(written: Option<Origin>, body: impl FnOnce() -> T) -> T {
+    let Some(written) = written else { return body() };
     struct Restore(Origin);
     impl Drop for Restore {
         fn drop(&mut self) {
             set_origin(self.0);
         }
     }
-    let _restore = Restore(set_origin(Origin { span, ..origin() }));
+    let _restore = Restore(set_origin(written));
     body()
 }
 
@@ -172,16 +172,16 @@ pub(crate) fn residual_names(joint: &Joint) -> Names {
     for (eqn, mark) in func.eqns.iter().zip(&joint.marks) {
         if mark.stage == Stage::Forward {
             for output in eqn.outputs.iter().filter(|output| later[output.index()]) {
-                names.insert(*output, residual_name(eqn.op.name(), eqn.span));
+                names.insert(*output, residual_name(eqn.op.name(), eqn.origin));
             }
         }
     }
     names
 }
 
-pub(crate) fn residual_name(op: &str, span: Option<Span>) -> String {
-    match span {
-        Some(span) => format!("residual {op}, line {}", span.line),
+pub(crate) fn residual_name(op: &str, written: Option<Origin>) -> String {
+    match written {
+        Some(written) => format!("residual {op}, {}", written.seen_from(origin().cell)),
         None => format!("residual {op}"),
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use vramlab_ir::{
     BufferId, DType, Fault, FaultKind, Func, FuncBuilder, Literal, Op, Origin, Param, Params,
-    Shape, Span, Type, Value,
+    Shape, Type, Value,
 };
 
 struct Trace {
@@ -135,7 +135,7 @@ impl Trace {
     }
 
     fn push(&mut self, op: Op, params: Params, inputs: &[Value]) -> Result<Vec<Value>, Fault> {
-        self.builder.push(op, params, inputs, span()).map_err(placed)
+        self.builder.push(op, params, inputs, written_at()).map_err(placed)
     }
 
     fn literal(&mut self, literal: Literal) -> Result<Value, Fault> {
@@ -232,7 +232,7 @@ pub(crate) fn inline(func: &Func, arguments: &[Array]) -> Result<Vec<Array>, Fau
         for eqn in &func.eqns {
             let inputs: Vec<Value> =
                 eqn.inputs.iter().map(|v| values[v.index()].expect(defined)).collect();
-            let place = eqn.span.or_else(span);
+            let place = eqn.origin.or_else(written_at);
             let outputs =
                 trace.builder.push(eqn.op, eqn.params.clone(), &inputs, place).map_err(placed)?;
             trace.builder.mark(trace.builder.eqns().len() - 1, eqn.stage);
@@ -248,10 +248,10 @@ pub(crate) fn inline(func: &Func, arguments: &[Array]) -> Result<Vec<Array>, Fau
     })
 }
 
-fn span() -> Option<Span> {
+fn written_at() -> Option<Origin> {
     match origin() {
         place if place == Origin::default() => None,
-        place => Some(place.span),
+        place => Some(place),
     }
 }
 

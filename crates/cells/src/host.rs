@@ -1,6 +1,6 @@
 //! What a running cell may ask of the session, and what it hands back.
 
-use crate::ir::Fault;
+use crate::ir::{Fault, Span};
 use crate::ty::Ty;
 use vramlab_array::surface::Dyn;
 
@@ -42,6 +42,8 @@ pub struct Shown {
 pub struct RunOutcome {
     pub value: Option<Shown>,
     pub error: Option<Fault>,
+    /// Where the cell itself stood at the error, which may lie in a function of another cell.
+    pub failed_at: Option<Span>,
 }
 
 /// A session variable, as listed.

@@ -327,6 +327,7 @@ impl Interpreter {
             },
             Err(fault) => outcome.error = Some(fault),
         }
+        outcome.failed_at = vm.failed_at.filter(|_| outcome.error.is_some());
         self.globals = std::mem::take(&mut vm.stack);
         self.globals.truncate(prepared.next_global as usize);
         self.keep(&prepared, &there, outcome.error.is_some());

@@ -1,6 +1,6 @@
 //! What batching wants of an op: the same op over one more leading axis.
 
-use crate::fault::{Fault, Span};
+use crate::fault::{Fault, Origin};
 use crate::func::{FuncBuilder, Params, Value};
 
 /// One equation to write for a whole batch: what a rule reads, and the builder it writes
@@ -14,7 +14,7 @@ pub struct Batching<'a> {
     /// Examples.
     pub size: usize,
     /// Where the user wrote the equation.
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
 }
 
 /// The outputs, each with a leading axis of the batch.

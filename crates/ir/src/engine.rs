@@ -2,7 +2,7 @@
 //! client for compiled cells can implement it too, so every call is plain data.
 
 use crate::dtype::Literal;
-use crate::fault::{Fault, Span};
+use crate::fault::{Fault, Origin};
 use crate::func::{Func, Type};
 use crate::kernel::Donation;
 use std::sync::Arc;
@@ -14,13 +14,6 @@ pub struct BufferId(pub u64);
 /// An entry of the compile cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExecutableId(pub u64);
-
-/// Where in the user's text an action began; `cell` counts from 1, 0 when unknown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Origin {
-    pub cell: u32,
-    pub span: Span,
-}
 
 /// How executable calls are counted: eager ops apart from jitted calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -11,6 +11,25 @@ pub struct Span {
     pub end_column: u32,
 }
 
+/// Where in the user's text an action began; `cell` counts from 1, 0 when unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Origin {
+    pub cell: u32,
+    pub span: Span,
+}
+
+impl Origin {
+    /// In words, for who reads them in `cell`: `line 3`, or `cell 2, line 3` when it lies in another one.
+    pub fn seen_from(self, cell: u32) -> String {
+        let line = self.span.line;
+        if self.cell == cell {
+            format!("line {line}")
+        } else {
+            format!("cell {}, line {line}", self.cell)
+        }
+    }
+}
+
 /// The stage or resource that refused. Faces choose the wording of a heading from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {

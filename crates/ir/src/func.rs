@@ -1,7 +1,7 @@
 //! `Func`: one traced program in SSA form.
 
 use crate::dtype::{DType, Literal};
-use crate::fault::{Fault, Span};
+use crate::fault::{Fault, Origin};
 use crate::primitive::Op;
 use crate::shape::Shape;
 use std::fmt;
@@ -234,7 +234,7 @@ pub struct Eqn {
     pub inputs: Vec<Value>,
     pub outputs: Vec<Value>,
     /// Where the user wrote it; not part of the identity of the program.
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
     pub stage: Stage,
 }
 
@@ -358,7 +358,7 @@ impl FuncBuilder {
         op: Op,
         params: Params,
         inputs: &[Value],
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Vec<Value>, Fault> {
         let types: Vec<Type> = inputs.iter().map(|&v| self.ty(v).clone()).collect();
         let results = op.infer(&types, &params)?;
@@ -368,7 +368,7 @@ impl FuncBuilder {
             params,
             inputs: inputs.to_vec(),
             outputs: outputs.clone(),
-            span,
+            origin,
             stage: Stage::Forward,
         });
         Ok(outputs)
@@ -406,8 +406,8 @@ impl FuncBuilder {
         for ty in results.into_iter().skip(outputs.len()) {
             outputs.push(self.value(ty));
         }
-        let Eqn { span, stage, .. } = self.func.eqns[at];
-        self.func.eqns[at] = Eqn { op, params, inputs, outputs: outputs.clone(), span, stage };
+        let Eqn { origin, stage, .. } = self.func.eqns[at];
+        self.func.eqns[at] = Eqn { op, params, inputs, outputs: outputs.clone(), origin, stage };
         Ok(outputs)
     }
 

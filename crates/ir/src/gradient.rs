@@ -1,6 +1,6 @@
 //! What reverse mode wants of an op: whether it has a gradient, and the equations of it.
 
-use crate::fault::{Fault, Span};
+use crate::fault::{Fault, Origin};
 use crate::func::{FuncBuilder, Params, Value};
 
 /// Whether an op has a gradient; where it has none, why.
@@ -27,7 +27,7 @@ pub struct Pullback<'a> {
     /// Which inputs' cotangents are asked for; floats only.
     pub needed: &'a [bool],
     /// Where the user wrote the equation.
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
 }
 
 /// The inputs' cotangents, of the inputs' types; `None` is zero or was not asked for.

@@ -30,9 +30,9 @@ pub use batching::{Batched, Batching};
 pub use dtype::{DType, Literal};
 pub use engine::{
     Argument, BufferId, CompileKind, CompileRequest, Engine, ExecutableId, Explanation, Leaner,
-    MemoryAnalysis, MemoryFigures, Origin, ScopeFigures,
+    MemoryAnalysis, MemoryFigures, ScopeFigures,
 };
-pub use fault::{Fault, FaultKind, Span};
+pub use fault::{Fault, FaultKind, Origin, Span};
 pub use func::{Eqn, Func, FuncBuilder, MemorySpace, Param, Params, Stage, Type, Value, arg_name};
 pub use gradient::{Cotangents, Gradient, Pullback};
 pub use interp::{Tensor, evaluate};

@@ -298,7 +298,7 @@ impl<'a> Parser<'a> {
             let ty = self.ty()?;
             outputs.push(self.define(scope, at, number, ty)?);
         }
-        Ok(Eqn { op, params, inputs, outputs, span: None, stage: Stage::Forward })
+        Ok(Eqn { op, params, inputs, outputs, origin: None, stage: Stage::Forward })
     }
 
     fn op(&mut self) -> Parsed<Op> {

@@ -36,8 +36,8 @@ pub struct Examples<'r> {
 
 /// Runs an entry's rule.
 pub(crate) fn write(op: &'static Entry, batching: Batching) -> Batched {
-    let Batching { builder, inputs, params, batched, size, span } = batching;
-    rule::writing(builder, span, |writer| {
+    let Batching { builder, inputs, params, batched, size, origin } = batching;
+    rule::writing(builder, origin, |writer| {
         let examples = Examples { writer, op, inputs, batched, params, size };
         let result = match op.batch {
             Batch::Elementwise => examples.elementwise(),

@@ -7,7 +7,7 @@ use crate::{
 };
 use std::cell::{Cell, RefCell};
 use vramlab_ir::{
-    Cotangents, DType, Fault, FuncBuilder, Literal, Param, Params, Pullback, Shape, Span, Type,
+    Cotangents, DType, Fault, FuncBuilder, Literal, Origin, Param, Params, Pullback, Shape, Type,
     Value,
 };
 
@@ -27,7 +27,7 @@ pub enum Derivative {
 struct Writer<'a> {
     builder: RefCell<&'a mut FuncBuilder>,
     fault: Cell<Option<Fault>>,
-    span: Option<Span>,
+    origin: Option<Origin>,
 }
 
 /// Object-safe, so that terms carry one lifetime.
@@ -38,7 +38,7 @@ pub(crate) trait Emit {
 
 impl Emit for Writer<'_> {
     fn emit_all(&self, op: &'static Entry, params: Params, inputs: &[Value]) -> Vec<Value> {
-        match self.builder.borrow_mut().push(op, params, inputs, self.span) {
+        match self.builder.borrow_mut().push(op, params, inputs, self.origin) {
             Ok(outputs) => outputs,
             Err(fault) => {
                 let first = self.fault.take().unwrap_or(fault);
@@ -83,10 +83,10 @@ pub struct Term<'r> {
 /// Runs `rule` on a writer of equations; what it came back with, or the first fault.
 pub(crate) fn writing<T>(
     builder: &mut FuncBuilder,
-    span: Option<Span>,
+    origin: Option<Origin>,
     rule: impl FnOnce(&dyn Emit) -> T,
 ) -> Result<T, Fault> {
-    let writer = Writer { builder: RefCell::new(builder), fault: Cell::new(None), span };
+    let writer = Writer { builder: RefCell::new(builder), fault: Cell::new(None), origin };
     let written = rule(&writer);
     match writer.fault.take() {
         Some(fault) => Err(fault),
@@ -96,9 +96,9 @@ pub(crate) fn writing<T>(
 
 /// Runs the rule of an op with one result.
 pub(crate) fn write(rule: fn(&Rule), pullback: Pullback) -> Cotangents {
-    let Pullback { builder, inputs, outputs, params, cotangents, needed, span } = pullback;
+    let Pullback { builder, inputs, outputs, params, cotangents, needed, origin } = pullback;
     let Some(cotangent) = cotangents[0] else { return Ok(vec![None; inputs.len()]) };
-    writing(builder, span, |writer| {
+    writing(builder, origin, |writer| {
         let written = Rule {
             writer,
             inputs,

@@ -39,40 +39,56 @@ pub fn of_diagnostic(
     }
 }
 
-/// What happened while the cell ran.
-pub fn of_fault(fault: &Fault, context: &Context, running: &Running) -> CellError {
+/// What happened while the cell ran; `calling` is where the cell itself stood.
+pub fn of_fault(
+    fault: &Fault,
+    calling: Option<Span>,
+    context: &Context,
+    running: &Running,
+) -> CellError {
     let span = fault.span.filter(|_| fault.cell == running.cell || fault.cell == 0);
     let source = &running.source;
+    let elsewhere = match (fault.cell, fault.span) {
+        (cell, Some(span)) if cell != 0 && cell != running.cell => {
+            Some(format!("cell {cell}, line {}", span.line))
+        }
+        _ => None,
+    };
+    let calling = calling.filter(|_| elsewhere.is_some());
     let rendered = match (fault.kind, context.last_oom()) {
         (FaultKind::OutOfMemory, Some(report)) => {
             let call = span.map(|span| source_of(source, span)).unwrap_or_default();
             let line = span.map_or(report.site.line, |span| span.line);
-            let place = format!("cell {}, line {}", running.cell, line.max(1));
+            let here = || format!("cell {}, line {}", running.cell, line.max(1));
+            let place = elsewhere.unwrap_or_else(here);
             oom::render(&report, running.jit_passes.as_deref(), &fault.op, &call, &place)
         }
-        _ => with_place(fault, span, source, running.cell),
+        _ => with_place(fault, elsewhere, span.or(calling), running),
     };
     CellError {
         kind: fault.kind.code().to_string(),
         message: restore_text(&fault.to_string()),
         cell: running.cell,
-        span: span.map(of_span),
+        span: span.or(calling).map(of_span),
         rendered: restore_text(&rendered),
     }
 }
 
-fn with_place(fault: &Fault, span: Option<Span>, source: &str, cell: u32) -> String {
+/// The place in another cell, if it lies there, and the one in this cell.
+fn with_place(
+    fault: &Fault,
+    elsewhere: Option<String>,
+    here: Option<Span>,
+    running: &Running,
+) -> String {
     let mut text = format!("error[{}]: {fault}", fault.kind.code());
-    match span {
-        Some(span) if span.line > 0 => {
-            text.push('\n');
-            text.push_str(&render_place(source, cell, span, ""));
-        }
-        _ if fault.cell != 0 && fault.cell != cell => {
-            let line = fault.span.map_or(String::new(), |span| format!(", line {}", span.line));
-            text.push_str(&format!("\n --> cell {}{line}", fault.cell));
-        }
-        _ => {}
+    if let Some(elsewhere) = &elsewhere {
+        text.push_str(&format!("\n --> {elsewhere}"));
+    }
+    if let Some(span) = here.filter(|span| span.line > 0) {
+        let label = if elsewhere.is_some() { "called here" } else { "" };
+        text.push('\n');
+        text.push_str(&render_place(&running.source, running.cell, span, label));
     }
     if let Some(help) = &fault.help {
         text.push_str(&format!("\n  = help: {help}"));

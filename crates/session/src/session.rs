@@ -470,12 +470,11 @@ impl Session {
         match outcome.error {
             None => Ok(outcome.value),
             Some(fault) => {
-                if fault.kind == ir::FaultKind::OutOfMemory
-                    && let Some(span) = fault.span.filter(|_| fault.cell == self.running.cell)
-                {
+                let calling = outcome.failed_at;
+                if let (ir::FaultKind::OutOfMemory, Some(span)) = (fault.kind, calling) {
                     self.running.jit_passes = jit_trial::passing(self, failure::of_span(span));
                 }
-                Err(failure::of_fault(&fault, &self.context, &self.running))
+                Err(failure::of_fault(&fault, calling, &self.context, &self.running))
             }
         }
     }

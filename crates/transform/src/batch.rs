@@ -4,7 +4,7 @@
 use crate::writer::Writer;
 use std::sync::Arc;
 use vramlab_ir::{
-    Batching, Eqn, Fault, FaultKind, Func, Gradient, Lowering, Param, Params, Shape, Span, Type,
+    Batching, Eqn, Fault, FaultKind, Func, Gradient, Lowering, Origin, Param, Params, Shape, Type,
     Value,
 };
 use vramlab_ops::{
@@ -101,7 +101,7 @@ impl Batcher {
         writer.mark.stage = eqn.stage;
         let (values, batched): (Vec<Value>, Vec<bool>) = inputs.iter().copied().unzip();
         if !batched.contains(&true) {
-            let outputs = writer.push(eqn.op, eqn.params.clone(), &values, eqn.span)?;
+            let outputs = writer.push(eqn.op, eqn.params.clone(), &values, eqn.origin)?;
             return Ok(outputs.into_iter().map(|value| (value, false)).collect());
         }
         if eqn.op.gradient() == Gradient::Held {
@@ -113,10 +113,10 @@ impl Batcher {
             params: &eqn.params,
             batched: &batched,
             size: self.size,
-            span: eqn.span,
+            origin: eqn.origin,
         });
         writer.settle();
-        let outputs = outputs.map_err(|fault| crate::fault::at(fault, eqn.span))?;
+        let outputs = outputs.map_err(|fault| crate::fault::at(fault, eqn.origin))?;
         Ok(outputs.into_iter().map(|value| (value, true)).collect())
     }
 
@@ -154,7 +154,7 @@ impl Batcher {
         let (values, batched): (Vec<Value>, Vec<bool>) = inputs.iter().copied().unzip();
         let (inner, which) = self.func(inner, &batched, &vec![false; inner.results.len()])?;
         let params = replaced(&eqn.params, &[("func", Param::Func(Arc::new(inner)))]);
-        let outputs = writer.push(eqn.op, params, &values, eqn.span)?;
+        let outputs = writer.push(eqn.op, params, &values, eqn.origin)?;
         Ok(outputs.into_iter().zip(which).collect())
     }
 
@@ -181,11 +181,11 @@ impl Batcher {
         let after_params = Params::new()
             .with("kind", Param::Text("jit".into()))
             .with("func", Param::Func(Arc::new(after)));
-        let mut cotangents = sums.push(&CALL, after_params, &arguments, eqn.span)?;
+        let mut cotangents = sums.push(&CALL, after_params, &arguments, eqn.origin)?;
         for (cotangent, _) in cotangents.iter_mut().zip(&batched).filter(|(_, is)| !**is) {
             let params =
                 Params::new().with("axes", Param::Ints(vec![0])).with("keep", Param::Bool(false));
-            *cotangent = sums.push(&SUM, params, &[*cotangent], eqn.span)?[0];
+            *cotangent = sums.push(&SUM, params, &[*cotangent], eqn.origin)?[0];
         }
         let after = sums.finish(cotangents).0;
         let params = replaced(
@@ -196,7 +196,7 @@ impl Batcher {
                 ("backward", Param::Func(Arc::new(after))),
             ],
         );
-        let outputs = writer.push(eqn.op, params, &values, eqn.span)?;
+        let outputs = writer.push(eqn.op, params, &values, eqn.origin)?;
         Ok(outputs.into_iter().map(|value| (value, true)).collect())
     }
 
@@ -209,7 +209,7 @@ impl Batcher {
             // Slices are taken along the leading axis, so the batch's goes behind it.
             let swap = lane.1 && at >= consts + carries;
             operands.push(if swap {
-                (self.swapped(writer, lane.0, eqn.span)?, true)
+                (self.swapped(writer, lane.0, eqn.origin)?, true)
             } else {
                 lane
             });
@@ -218,16 +218,17 @@ impl Batcher {
         let (body, which) = self.settled(body, &mut batched, consts, carries)?;
         for (at, lane) in operands.iter_mut().enumerate() {
             if batched[at] && !lane.1 {
-                *lane = (self.front(writer, *lane, eqn.span)?, true);
+                *lane = (self.front(writer, *lane, eqn.origin)?, true);
             }
         }
         let values: Vec<Value> = operands.iter().map(|lane| lane.0).collect();
         let params = replaced(&eqn.params, &[("body", Param::Func(Arc::new(body)))]);
-        let outputs = writer.push(&SCAN, params, &values, eqn.span)?;
+        let outputs = writer.push(&SCAN, params, &values, eqn.origin)?;
         let mut lanes = Vec::with_capacity(outputs.len());
         for (at, (value, is)) in outputs.into_iter().zip(which).enumerate() {
             let stacked = is && at >= carries;
-            lanes.push((if stacked { self.swapped(writer, value, eqn.span)? } else { value }, is));
+            lanes
+                .push((if stacked { self.swapped(writer, value, eqn.origin)? } else { value }, is));
         }
         Ok(lanes)
     }
@@ -285,14 +286,14 @@ impl Batcher {
         }
         let mut operands: Vec<Value> = consts.iter().map(|lane| lane.0).collect();
         for (&lane, &is) in init.iter().zip(&carried) {
-            operands.push(if is { self.front(writer, lane, eqn.span)? } else { lane.0 });
+            operands.push(if is { self.front(writer, lane, eqn.origin)? } else { lane.0 });
         }
         let params = Params::new()
             .with("cond", Param::Func(Arc::new(condition)))
             .with("body", Param::Func(Arc::new(written)))
             .with("cond_consts", Param::Int(counts[0] as i64))
             .with("body_consts", Param::Int(counts[1] as i64));
-        let outputs = writer.push(&WHILE, params, &operands, eqn.span)?;
+        let outputs = writer.push(&WHILE, params, &operands, eqn.origin)?;
         Ok(outputs.into_iter().zip(carried).collect())
     }
 
@@ -354,7 +355,7 @@ impl Batcher {
             .with("on_true", Param::Func(Arc::new(yes)))
             .with("on_false", Param::Func(Arc::new(no)));
         let values: Vec<Value> = inputs.iter().map(|lane| lane.0).collect();
-        let outputs = writer.push(&COND, params, &values, eqn.span)?;
+        let outputs = writer.push(&COND, params, &values, eqn.origin)?;
         Ok(outputs.into_iter().zip(either).collect())
     }
 
@@ -371,8 +372,8 @@ impl Batcher {
         let no = self.write(writer, branches[1], operands)?;
         let mut lanes = Vec::with_capacity(yes.len());
         for (a, b) in yes.into_iter().zip(no) {
-            let (a, b) = (self.front(writer, a, eqn.span)?, self.front(writer, b, eqn.span)?);
-            lanes.push((self.chosen(writer, predicate.0, a, b, eqn.span)?, true));
+            let (a, b) = (self.front(writer, a, eqn.origin)?, self.front(writer, b, eqn.origin)?);
+            lanes.push((self.chosen(writer, predicate.0, a, b, eqn.origin)?, true));
         }
         Ok(lanes)
     }
@@ -384,12 +385,12 @@ impl Batcher {
         condition: Value,
         a: Value,
         b: Value,
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Value, Fault> {
         let rank = writer.ty(a).shape.rank();
         let column = [&[self.size], vec![1; rank - 1].as_slice()].concat();
-        let condition = reshaped(writer, condition, Shape::new(column), span)?;
-        Ok(writer.push(&SELECT, Params::new(), &[condition, a, b], span)?[0])
+        let condition = reshaped(writer, condition, Shape::new(column), origin)?;
+        Ok(writer.push(&SELECT, Params::new(), &[condition, a, b], origin)?[0])
     }
 
     /// A value with the batch's axis in front, repeated if it had none.
@@ -397,14 +398,14 @@ impl Batcher {
         &self,
         writer: &mut Writer,
         (value, batched): Lane,
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Value, Fault> {
         if batched {
             return Ok(value);
         }
         let shape = self.lead(writer.ty(value)).shape;
         let params = Params::new().with("shape", Param::Shape(shape));
-        Ok(writer.push(&BROADCAST, params, &[value], span)?[0])
+        Ok(writer.push(&BROADCAST, params, &[value], origin)?[0])
     }
 
     /// The first two axes exchanged.
@@ -412,12 +413,12 @@ impl Batcher {
         &self,
         writer: &mut Writer,
         value: Value,
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Value, Fault> {
         let mut perm: Vec<i64> = (0..writer.ty(value).shape.rank() as i64).collect();
         perm.swap(0, 1);
         let params = Params::new().with("perm", Param::Ints(perm));
-        Ok(writer.push(&TRANSPOSE, params, &[value], span)?[0])
+        Ok(writer.push(&TRANSPOSE, params, &[value], origin)?[0])
     }
 }
 
@@ -425,13 +426,13 @@ fn reshaped(
     writer: &mut Writer,
     value: Value,
     shape: Shape,
-    span: Option<Span>,
+    origin: Option<Origin>,
 ) -> Result<Value, Fault> {
     if writer.ty(value).shape == shape {
         return Ok(value);
     }
     let params = Params::new().with("shape", Param::Shape(shape));
-    Ok(writer.push(&RESHAPE, params, &[value], span)?[0])
+    Ok(writer.push(&RESHAPE, params, &[value], origin)?[0])
 }
 
 /// Parameters with some of them replaced, in their order.

@@ -46,7 +46,7 @@ impl Branch {
         wrt.iter().for_each(|&at| reverse.activate(params[at]));
         let mut tape = Vec::new();
         let results = reverse.forward(func, &params, &mut tape)?;
-        reverse.writer.mark = Mark { stage: Stage::Backward, of: COND.name, span: None };
+        reverse.writer.mark = Mark { stage: Stage::Backward, of: COND.name, origin: None };
         for &at in seeded {
             let ty = reverse.writer.ty(results[at]).clone();
             let seed = reverse.writer.param(&ty);
@@ -55,7 +55,7 @@ impl Branch {
             }
         }
         reverse.backward(tape)?;
-        reverse.writer.mark = Mark { stage: Stage::Backward, of: COND.name, span: None };
+        reverse.writer.mark = Mark { stage: Stage::Backward, of: COND.name, origin: None };
         let mut all = results.clone();
         for &at in wrt {
             all.push(reverse.cotangent_or_zero(params[at])?);
@@ -141,7 +141,7 @@ fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value {
             params,
             inputs,
             outputs: vec![output],
-            span: None,
+            origin: None,
             stage: Stage::Forward,
         });
         chosen.push(true);
@@ -189,7 +189,7 @@ impl Reverse {
         let mut made = Vec::with_capacity(2);
         for func in branches {
             let branch = Branch::new(func, &wrt, &seeded, &mut slots);
-            made.push(branch.map_err(|fault| fault::at(fault, eqn.span))?);
+            made.push(branch.map_err(|fault| fault::at(fault, eqn.origin))?);
         }
         let [yes, no] = [&made[0], &made[1]];
         let forward = params(yes.forward(&slots), no.forward(&slots));
@@ -198,14 +198,14 @@ impl Reverse {
             .writer
             .builder
             .replace(at, &COND, forward, whole)
-            .map_err(|fault| fault::at(fault, eqn.span))?;
-        self.writer.mark = Mark { stage: Stage::Backward, of: COND.name, span: eqn.span };
+            .map_err(|fault| fault::at(fault, eqn.origin))?;
+        self.writer.mark = Mark { stage: Stage::Backward, of: COND.name, origin: eqn.origin };
         let mut inputs = eqn.inputs.clone();
         inputs.extend(&outputs[eqn.outputs.len()..]);
         inputs.extend(seeded.iter().filter_map(|&k| self.cotangent(eqn.outputs[k])));
         let types = self.types(&operands);
         let back = params(yes.backward(&types, &slots), no.backward(&types, &slots));
-        let given = self.writer.push(&COND, back, &inputs, eqn.span)?;
+        let given = self.writer.push(&COND, back, &inputs, eqn.origin)?;
         for (&k, cotangent) in wrt.iter().zip(given) {
             self.accumulate(operands[k], cotangent)?;
         }

@@ -101,7 +101,7 @@ impl Forward {
             let (inputs, tangents): (Vec<Value>, Vec<Tangent>) =
                 eqn.inputs.iter().map(|v| env[v.index()].expect(known)).unzip();
             self.reverse.writer.mark =
-                Mark { stage: Stage::Forward, of: eqn.op.name(), span: eqn.span };
+                Mark { stage: Stage::Forward, of: eqn.op.name(), origin: eqn.origin };
             let (values, tangents) = self.equation(eqn, &inputs, &tangents)?;
             for ((output, value), tangent) in eqn.outputs.iter().zip(values).zip(tangents) {
                 env[output.index()] = Some((value, tangent));
@@ -147,11 +147,11 @@ impl Forward {
             }
             _ => self.transposed(eqn, &types, inputs, tangents, &active),
         };
-        along.map_err(|fault| fault::at(fault, eqn.span))
+        along.map_err(|fault| fault::at(fault, eqn.origin))
     }
 
     fn push(&mut self, eqn: &Eqn, params: Params, inputs: &[Value]) -> Result<Vec<Value>, Fault> {
-        self.reverse.writer.push(eqn.op, params, inputs, eqn.span)
+        self.reverse.writer.push(eqn.op, params, inputs, eqn.origin)
     }
 
     /// An equation with a rule: the rule is transposed.
@@ -164,7 +164,7 @@ impl Forward {
         active: &[bool],
     ) -> Result<(Vec<Value>, Vec<Tangent>), Fault> {
         if let Gradient::None(why) = eqn.op.gradient() {
-            return Err(fault::no_gradient(eqn.op.name(), why, types, eqn.span));
+            return Err(fault::no_gradient(eqn.op.name(), why, types, eqn.origin));
         }
         let (outputs, linear, constants) = match eqn.op.name() {
             name if name == CUSTOM_VJP.name => self.custom(eqn, inputs)?,
@@ -264,7 +264,7 @@ impl Forward {
         };
         let (consts, carries) = (more(0..consts, &taken), more(consts..carries, &taken));
         let params = crate::loops::params(func, scan.length, consts, carries, scan.reverse);
-        let outputs = self.reverse.writer.push(&SCAN, params, &operands, eqn.span)?;
+        let outputs = self.reverse.writer.push(&SCAN, params, &operands, eqn.origin)?;
         let (mut own, mut along) = (Vec::new(), Vec::new());
         let mut outputs = outputs.into_iter();
         for range in of_results {
@@ -308,7 +308,7 @@ impl Forward {
             .with("body", Param::Func(Arc::new(func)))
             .with("cond_consts", Param::Int(cond_consts as i64))
             .with("body_consts", Param::Int((body_consts + constants) as i64));
-        let outputs = self.reverse.writer.push(&WHILE, params, &operands, eqn.span)?;
+        let outputs = self.reverse.writer.push(&WHILE, params, &operands, eqn.origin)?;
         Ok(apart(&outputs, carries.len(), &carries))
     }
 
@@ -330,7 +330,7 @@ impl Forward {
             .with("on_true", Param::Func(Arc::new(yes.func)))
             .with("on_false", Param::Func(Arc::new(no.func)));
         let operands = with_tangents(inputs, tangents);
-        let outputs = self.reverse.writer.push(&COND, params, &operands, eqn.span)?;
+        let outputs = self.reverse.writer.push(&COND, params, &operands, eqn.origin)?;
         Ok(apart(&outputs, own, &wanted))
     }
 
@@ -391,7 +391,7 @@ fn pullback(eqn: &Eqn, inputs: &[Type], outputs: &[Type], needed: &[bool]) -> Re
         params: &eqn.params,
         cotangents: &cotangents,
         needed,
-        span: eqn.span,
+        origin: eqn.origin,
     };
     let given = eqn.op.vjp(pullback)?;
     // What gets no cotangent gives its own value, through which no seed flows.

@@ -38,12 +38,12 @@ pub fn value_and_grad(func: &Func, wrt: &[usize]) -> Result<Joint, Fault> {
 fn scalar(func: &Func) -> Result<(), Fault> {
     let types = func.result_types();
     let fault = |message: String, help: &str| {
-        let span = func.results.first().and_then(|&result| {
+        let origin = func.results.first().and_then(|&result| {
             let made = func.eqns.iter().find(|eqn| eqn.outputs.contains(&result));
-            made.and_then(|eqn| eqn.span)
+            made.and_then(|eqn| eqn.origin)
         });
         let fault = Fault::new(FaultKind::Shape, "grad", message).help(help);
-        Err(crate::fault::at(fault, span))
+        Err(crate::fault::at(fault, origin))
     };
     match types.first() {
         None => fault(
@@ -77,7 +77,7 @@ fn joint(
     }
     let mut tape = Vec::new();
     let own = reverse.forward(func, &params, &mut tape)?;
-    reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
+    reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", origin: None };
     let seeds = seeds(&mut reverse, &own)?;
     for (&result, seed) in own.iter().zip(seeds) {
         if reverse.is_active(result) {
@@ -92,7 +92,7 @@ fn joint(
         let cotangent = match reverse.cotangent(param) {
             Some(cotangent) => cotangent,
             None => {
-                reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", span: None };
+                reverse.writer.mark = Mark { stage: Stage::Backward, of: "result", origin: None };
                 reverse.writer.full(0.0, func.ty(func.params[at]))?
             }
         };

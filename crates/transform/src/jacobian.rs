@@ -24,7 +24,7 @@ pub fn jacobian(joint: &Joint) -> Result<Func, Fault> {
     let params: Vec<Value> =
         split.forward.params.iter().map(|&p| writer.param(split.forward.ty(p))).collect();
     let outputs = copy(&mut writer, &split.forward, &params)?;
-    writer.mark = Mark { stage: Stage::Backward, of: "jacobian", span: None };
+    writer.mark = Mark { stage: Stage::Backward, of: "jacobian", origin: None };
     let rows = result.shape.elements();
     let mut arguments = outputs[joint.results..].to_vec();
     arguments.push(units(&mut writer, &result)?);
@@ -104,7 +104,7 @@ fn copy(writer: &mut Writer, func: &Func, arguments: &[Value]) -> Result<Vec<Val
         let inputs: Vec<Value> =
             eqn.inputs.iter().map(|v| env[v.index()].expect(defined)).collect();
         writer.mark.stage = eqn.stage;
-        let outputs = writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?;
+        let outputs = writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.origin)?;
         for (output, value) in eqn.outputs.iter().zip(outputs) {
             env[output.index()] = Some(value);
         }

@@ -1,7 +1,7 @@
 //! One program of forward, recomputation and backward.
 
 use crate::writer::Writer;
-use vramlab_ir::{Eqn, Func, Span, Stage, Type, Value};
+use vramlab_ir::{Eqn, Func, Origin, Stage, Type, Value};
 
 /// What an equation is there for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,13 +10,13 @@ pub struct Mark {
     /// The op whose gradient wrote the equation, or the forward equation's own.
     pub of: &'static str,
     /// Where the user wrote that op.
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
 }
 
 /// What a checkpoint's gradient keeps and what it need not keep, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
     /// Operands that are values of the program, which live until the recomputation.
     pub kept: u64,
     /// Values computed again or offloaded, which would have been kept on the device.
@@ -93,7 +93,7 @@ pub(crate) fn compact(func: Func) -> (Func, Vec<usize>) {
                 params: std::mem::take(&mut eqn.params),
                 inputs: eqn.inputs.iter().map(|&v| renumber.get(v)).collect(),
                 outputs: eqn.outputs.iter().map(|&v| renumber.define(v, &types)).collect(),
-                span: eqn.span,
+                origin: eqn.origin,
                 stage: eqn.stage,
             }
         })

@@ -103,7 +103,7 @@ impl Body {
         let slices = chosen(&active(of_slices, &reverse));
         let mut tape = Vec::new();
         let results = reverse.forward(body, &params, &mut tape)?;
-        reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, span: None };
+        reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, origin: None };
         for &at in carries.iter().chain(&ys) {
             // Cotangents are in device memory, wherever the results are.
             let ty = reverse.writer.ty(results[at]).within(MemorySpace::Device);
@@ -119,7 +119,7 @@ impl Body {
             reverse.accumulate(of_consts[at], sum)?;
         }
         reverse.backward(tape)?;
-        reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, span: None };
+        reverse.writer.mark = Mark { stage: Stage::Backward, of: SCAN.name, origin: None };
         let mut all = results.clone();
         for &at in &carries {
             all.push(reverse.cotangent_or_zero(of_carries[at])?);
@@ -198,11 +198,11 @@ impl Reverse {
         let ys: Vec<usize> = (scan.carries..eqn.outputs.len())
             .filter(|&k| self.cotangent(eqn.outputs[k]).is_some())
             .collect();
-        let body = Body::new(scan, &flow, ys).map_err(|fault| fault::at(fault, eqn.span))?;
+        let body = Body::new(scan, &flow, ys).map_err(|fault| fault::at(fault, eqn.origin))?;
         let cut = Cut::new(&body.joint);
         let kept = body.kept(scan, &cut);
         let stacked = self.forward_again(at, eqn, scan, &body, &cut, &kept)?;
-        let mark = Mark { stage: Stage::Backward, of: SCAN.name, span: eqn.span };
+        let mark = Mark { stage: Stage::Backward, of: SCAN.name, origin: eqn.origin };
         self.writer.mark = mark;
         let given = self.turned(eqn, scan, &body, &cut, &kept, &stacked)?;
         self.writer.mark = mark;
@@ -245,7 +245,7 @@ impl Reverse {
         self.writer
             .builder
             .replace(at, &SCAN, params, operands)
-            .map_err(|fault| fault::at(fault, eqn.span))
+            .map_err(|fault| fault::at(fault, eqn.origin))
     }
 
     /// The scan in the other direction; cotangents of carries, constants and slices.
@@ -306,7 +306,7 @@ impl Reverse {
         let inputs = [consts.as_slice(), &carried, &slices].concat();
         let carries = carried.len();
         let params = params(func, scan.length, consts.len(), carries, !scan.reverse);
-        self.writer.push(&SCAN, params, &inputs, eqn.span)
+        self.writer.push(&SCAN, params, &inputs, eqn.origin)
     }
 
     /// What depends on constants alone, computed once outside.

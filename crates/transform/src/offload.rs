@@ -5,7 +5,7 @@ use crate::policy::Policy;
 use crate::reverse::Reverse;
 use std::collections::HashMap;
 use vramlab_ir::{
-    Eqn, Fault, Func, Gradient, MemorySpace, Param, Params, Span, Stage, Type, Value,
+    Eqn, Fault, Func, Gradient, MemorySpace, Origin, Param, Params, Stage, Type, Value,
 };
 use vramlab_ops::{CHECKPOINT_NAME, DEVICE_PUT};
 
@@ -36,7 +36,7 @@ impl Offloading {
             let operand = eqn.inputs.first().copied().filter(|_| named);
             let known = operand.and_then(|operand| copies[operand.index()]);
             let copy = known.unwrap_or_else(|| {
-                let (put, copy) = put(&mut forward.types, output, eqn.span);
+                let (put, copy) = put(&mut forward.types, output, eqn.origin);
                 forward.eqns.push(put);
                 copy
             });
@@ -55,13 +55,13 @@ impl Offloading {
 }
 
 /// The copy of a value to the host.
-pub(crate) fn put(types: &mut Vec<Type>, value: Value, span: Option<Span>) -> (Eqn, Value) {
+pub(crate) fn put(types: &mut Vec<Type>, value: Value, origin: Option<Origin>) -> (Eqn, Value) {
     types.push(types[value.index()].within(MemorySpace::PinnedHost));
     let copy = Value(types.len() as u32 - 1);
     let params = to(MemorySpace::PinnedHost);
     let (inputs, outputs) = (vec![value], vec![copy]);
     let stage = Stage::Forward;
-    (Eqn { op: &DEVICE_PUT, params, inputs, outputs, span, stage }, copy)
+    (Eqn { op: &DEVICE_PUT, params, inputs, outputs, origin, stage }, copy)
 }
 
 fn to(memory: MemorySpace) -> Params {
@@ -91,13 +91,13 @@ impl Reverse {
         &mut self,
         value: Value,
         after: &[Value],
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Value, Fault> {
         let Some(&host) = self.offloaded.hosts.get(&value) else { return Ok(value) };
         if let Some(&back) = self.offloaded.back.get(&host) {
             return Ok(back);
         }
-        let back = self.copy_back(host, after, span)?;
+        let back = self.copy_back(host, after, origin)?;
         self.offloaded.back.insert(host, back);
         Ok(back)
     }
@@ -107,9 +107,9 @@ impl Reverse {
         &mut self,
         host: Value,
         after: &[Value],
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Value, Fault> {
         let operands: Vec<Value> = std::iter::once(host).chain(after.iter().copied()).collect();
-        Ok(self.writer.push(&DEVICE_PUT, to(MemorySpace::Device), &operands, span)?[0])
+        Ok(self.writer.push(&DEVICE_PUT, to(MemorySpace::Device), &operands, origin)?[0])
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::joint::{Exchange, Joint};
 use crate::split::{Cut, definitions};
-use vramlab_ir::{Eqn, Func, Span, Stage, Type, Value};
+use vramlab_ir::{Eqn, Func, Origin, Stage, Type, Value};
 
 /// One value that lives from forward to backward.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,9 +16,9 @@ pub struct Residual {
     /// was copied.
     pub op: &'static str,
     /// Where the user wrote that op.
-    pub span: Option<Span>,
+    pub origin: Option<Origin>,
     /// Whose gradients read it: the op and its place, each once.
-    pub wanted_by: Vec<(&'static str, Option<Span>)>,
+    pub wanted_by: Vec<(&'static str, Option<Origin>)>,
 }
 
 /// In order of their making, parameters first.
@@ -36,7 +36,7 @@ pub fn residuals(joint: &Joint) -> Vec<Residual> {
                 ty: func.ty(value).clone(),
                 param: func.params.iter().position(|&param| param == value),
                 op: made.map_or("argument", |eqn| eqn.op.name()),
-                span: made.and_then(|eqn| eqn.span),
+                origin: made.and_then(|eqn| eqn.origin),
                 wanted_by: wanted_by(joint, &cut, value),
             }
         })
@@ -53,11 +53,11 @@ fn maker<'f>(func: &'f Func, by: &[Option<usize>], value: Value) -> Option<&'f E
 }
 
 /// Through what the backward repeats of the forward, such as views.
-fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Option<Span>)> {
+fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Option<Origin>)> {
     let func = &joint.func;
     let mut same = vec![false; func.types.len()];
     same[value.index()] = true;
-    let mut wanted: Vec<(&'static str, Option<Span>)> = Vec::new();
+    let mut wanted: Vec<(&'static str, Option<Origin>)> = Vec::new();
     for (at, eqn) in func.eqns.iter().enumerate().filter(|(at, _)| cut.after[*at]) {
         if !eqn.inputs.iter().any(|input| same[input.index()]) {
             continue;
@@ -65,8 +65,8 @@ fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Optio
         let mark = joint.marks[at];
         if mark.stage == Stage::Forward {
             eqn.outputs.iter().for_each(|output| same[output.index()] = true);
-        } else if !wanted.contains(&(mark.of, mark.span)) {
-            wanted.push((mark.of, mark.span));
+        } else if !wanted.contains(&(mark.of, mark.origin)) {
+            wanted.push((mark.of, mark.origin));
         }
     }
     if wanted.is_empty() {
@@ -76,10 +76,10 @@ fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Optio
 }
 
 /// The list as a table. Of the parameters, the first `arguments` are the function's own; others are
-/// arrays that it captured.
-pub fn residual_table(joint: &Joint, arguments: usize) -> String {
+/// arrays that it captured. Places are named for who reads them in `cell`.
+pub fn residual_table(joint: &Joint, arguments: usize, cell: u32) -> String {
     let rows: Vec<[String; 4]> =
-        residuals(joint).iter().map(|residual| row(joint, residual, arguments)).collect();
+        residuals(joint).iter().map(|residual| row(joint, residual, arguments, cell)).collect();
     let mut text = total(joint);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
@@ -87,11 +87,11 @@ pub fn residual_table(joint: &Joint, arguments: usize) -> String {
         let (a, b, c) = (widths[0], widths[1], widths[2]);
         text.push_str(&format!("  {ty:<a$}  {bytes:>b$}  {made:<c$}  {wanted}\n"));
     }
-    text + &idle_checkpoints(joint)
+    text + &idle_checkpoints(joint, cell)
 }
 
 /// Checkpoints that keep at their boundary as much as they drop.
-fn idle_checkpoints(joint: &Joint) -> String {
+fn idle_checkpoints(joint: &Joint, cell: u32) -> String {
     let mut groups: Vec<(Exchange, usize)> = Vec::new();
     for exchange in joint.exchanges.iter().filter(|e| e.kept >= e.dropped) {
         match groups.iter_mut().find(|(known, _)| known == exchange) {
@@ -104,7 +104,7 @@ fn idle_checkpoints(joint: &Joint) -> String {
         format!(
             "{}{times}: no gain, since what it keeps at its boundary ({}) is as large as what it \
              drops ({}); take more into one checkpoint\n",
-            place("checkpoint", exchange.span),
+            place("checkpoint", exchange.origin, cell),
             size(exchange.kept),
             size(exchange.dropped)
         )
@@ -136,14 +136,14 @@ fn total(joint: &Joint) -> String {
     format!("kept for the backward pass: {}{offloaded}{arguments}\n", sum(&held))
 }
 
-fn row(joint: &Joint, residual: &Residual, arguments: usize) -> [String; 4] {
+fn row(joint: &Joint, residual: &Residual, arguments: usize, cell: u32) -> [String; 4] {
     let made = match residual.param {
         Some(at) if at < arguments => joint.func.arg_name(at),
         Some(_) => "captured".to_string(),
-        None => place(residual.op, residual.span),
+        None => place(residual.op, residual.origin, cell),
     };
     let wanted: Vec<String> =
-        residual.wanted_by.iter().map(|(op, span)| place(op, *span)).collect();
+        residual.wanted_by.iter().map(|(op, origin)| place(op, *origin, cell)).collect();
     let wanted = match wanted.as_slice() {
         [one] if one == "checkpoint" => "where recomputation starts".to_string(),
         wanted => format!("for the gradient of {}", wanted.join("; ")),
@@ -155,9 +155,9 @@ fn row(joint: &Joint, residual: &Residual, arguments: usize) -> [String; 4] {
     [residual.ty.to_string(), size(residual.ty.bytes()), made, wanted]
 }
 
-fn place(op: &str, span: Option<Span>) -> String {
-    match span {
-        Some(span) => format!("{op}, line {}", span.line),
+fn place(op: &str, origin: Option<Origin>, cell: u32) -> String {
+    match origin {
+        Some(origin) => format!("{op}, {}", origin.seen_from(cell)),
         None => op.to_string(),
     }
 }

@@ -9,7 +9,7 @@ use crate::writer::Writer;
 use std::collections::HashSet;
 use std::sync::Arc;
 use vramlab_ir::{
-    Eqn, Fault, Func, Gradient, Lowering, Params, Pullback, Span, Stage, Type, Value,
+    Eqn, Fault, Func, Gradient, Lowering, Origin, Params, Pullback, Stage, Type, Value,
 };
 use vramlab_ops::{BARRIER, CHECKPOINT, CUSTOM_VJP, DEVICE_PUT};
 
@@ -41,7 +41,7 @@ pub(crate) struct Region {
     saved: Vec<Option<Value>>,
     /// Values of the function that the policy offloaded: what they were, and their copies.
     offloaded: Vec<Option<(Value, Value)>>,
-    span: Option<Span>,
+    origin: Option<Origin>,
 }
 
 /// A function with a gradient of its own.
@@ -50,7 +50,7 @@ pub(crate) struct Custom {
     inputs: Vec<Value>,
     outputs: Vec<Value>,
     kept: Vec<Value>,
-    span: Option<Span>,
+    origin: Option<Origin>,
 }
 
 /// What stands for each value of a function while it is inlined.
@@ -146,7 +146,7 @@ impl Reverse {
                         params: eqn.params.clone(),
                         inputs,
                         outputs: outputs.clone(),
-                        span: eqn.span,
+                        origin: eqn.origin,
                         stage: Stage::Recompute,
                     })));
                     outputs
@@ -169,7 +169,7 @@ impl Reverse {
         tape: Option<&mut Vec<Record>>,
     ) -> Result<Vec<Value>, Fault> {
         if self.writer.mark.stage != Stage::Backward {
-            self.writer.mark = Mark { of: eqn.op.name(), span: eqn.span, ..self.writer.mark };
+            self.writer.mark = Mark { of: eqn.op.name(), origin: eqn.origin, ..self.writer.mark };
         }
         if eqn.op.gradient() == Gradient::Held {
             let types = self.types(&inputs);
@@ -177,7 +177,7 @@ impl Reverse {
                 return self.applied(eqn, inner, inputs, tape);
             }
         }
-        let outputs = self.writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?;
+        let outputs = self.writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.origin)?;
         let active: Vec<bool> = inputs.iter().map(|&v| self.is_active(v)).collect();
         if active.contains(&true) {
             let (from, to) = (self.types(&inputs), self.types(&outputs));
@@ -218,8 +218,8 @@ impl Reverse {
                 let offloaded = copies.into_iter().enumerate().map(copied).collect();
                 let saved = env.into_iter().zip(kept).map(|(v, keep)| v.filter(|_| keep)).collect();
                 let results = outputs.clone();
-                let span = eqn.span;
-                let region = Region { func, inputs, outputs, saved, offloaded, span };
+                let origin = eqn.origin;
+                let region = Region { func, inputs, outputs, saved, offloaded, origin };
                 tape.push(Record::Region(Box::new(region)));
                 Ok(results)
             }
@@ -234,8 +234,8 @@ impl Reverse {
                     }
                 }
                 let (backward, results) = (Arc::clone(backward), outputs.clone());
-                let span = eqn.span;
-                tape.push(Record::Custom(Custom { backward, inputs, outputs, kept, span }));
+                let origin = eqn.origin;
+                tape.push(Record::Custom(Custom { backward, inputs, outputs, kept, origin }));
                 Ok(results)
             }
             _ => Ok(self.inline(&inner, &inputs, &fresh(&inner), Some(tape))?.0),
@@ -274,12 +274,12 @@ impl Reverse {
         if eqn.outputs.iter().all(|&output| self.cotangent(output).is_none()) {
             return Ok(());
         }
-        self.writer.mark = Mark { stage: Stage::Backward, of: eqn.op.name(), span: eqn.span };
+        self.writer.mark = Mark { stage: Stage::Backward, of: eqn.op.name(), origin: eqn.origin };
         match eqn.op.gradient() {
             Gradient::Rule => self.rule(eqn),
             Gradient::Zero(_) => Ok(()),
             Gradient::None(why) => {
-                Err(fault::no_gradient(eqn.op.name(), why, &self.types(&eqn.inputs), eqn.span))
+                Err(fault::no_gradient(eqn.op.name(), why, &self.types(&eqn.inputs), eqn.origin))
             }
             Gradient::Held => self.held_backward(at, eqn),
         }
@@ -291,7 +291,7 @@ impl Reverse {
             eqn.outputs.iter().map(|&v| self.cotangent(v)).collect();
         let after: Vec<Value> = cotangents.iter().flatten().copied().collect();
         let mut fetched = |values: &[Value]| -> Result<Vec<Value>, Fault> {
-            values.iter().map(|&value| self.fetched(value, &after, eqn.span)).collect()
+            values.iter().map(|&value| self.fetched(value, &after, eqn.origin)).collect()
         };
         let (inputs, outputs) = (fetched(&eqn.inputs)?, fetched(&eqn.outputs)?);
         let pullback = Pullback {
@@ -301,9 +301,9 @@ impl Reverse {
             params: &eqn.params,
             cotangents: &cotangents,
             needed: &needed,
-            span: eqn.span,
+            origin: eqn.origin,
         };
-        let given = eqn.op.vjp(pullback).map_err(|fault| fault::at(fault, eqn.span))?;
+        let given = eqn.op.vjp(pullback).map_err(|fault| fault::at(fault, eqn.origin))?;
         self.writer.settle();
         for (&input, cotangent) in eqn.inputs.iter().zip(given) {
             if let Some(cotangent) = cotangent {
@@ -319,7 +319,7 @@ impl Reverse {
             Lowering::Cond { on_true, on_false } => {
                 self.cond_backward(at, eqn, [&on_true, &on_false])
             }
-            _ => Err(fault::while_loop(eqn.span)),
+            _ => Err(fault::while_loop(eqn.origin)),
         }
     }
 
@@ -340,12 +340,12 @@ impl Reverse {
         }
         let name = CHECKPOINT.name;
         let from = self.writer.builder.eqns().len();
-        let recompute = Mark { stage: Stage::Recompute, of: name, span: region.span };
+        let recompute = Mark { stage: Stage::Recompute, of: name, origin: region.origin };
         self.writer.mark = recompute;
         let mut again = Vec::with_capacity(region.inputs.len());
         for &input in &region.inputs {
             let operands: Vec<Value> = std::iter::once(input).chain(waiting.clone()).collect();
-            let value = self.writer.push(&BARRIER, Params::new(), &operands, region.span)?[0];
+            let value = self.writer.push(&BARRIER, Params::new(), &operands, region.origin)?[0];
             if self.is_active(input) {
                 self.activate(value);
                 // The sum so far goes in, so that parts are added where they belong.
@@ -393,7 +393,7 @@ impl Reverse {
             let Some((original, host)) = offloaded.filter(|(_, host)| seen.insert(*host)) else {
                 continue;
             };
-            let value = self.copy_back(host, waiting, region.span)?;
+            let value = self.copy_back(host, waiting, region.origin)?;
             if self.is_active(original) {
                 self.activate(value);
             }
@@ -421,7 +421,7 @@ impl Reverse {
         let fetched: u64 = hosts.iter().map(|&host| bytes(host)).sum();
         let read: HashSet<Value> = back.flat_map(|eqn| eqn.inputs.iter().copied()).collect();
         Exchange {
-            span: region.span,
+            origin: region.origin,
             kept: made.map(|&value| bytes(value)).sum(),
             dropped: computed.intersection(&read).map(|&value| bytes(value)).sum::<u64>() + fetched,
         }
@@ -432,7 +432,8 @@ impl Reverse {
         if known.iter().all(Option::is_none) {
             return Ok(());
         }
-        self.writer.mark = Mark { stage: Stage::Backward, of: CUSTOM_VJP.name, span: custom.span };
+        self.writer.mark =
+            Mark { stage: Stage::Backward, of: CUSTOM_VJP.name, origin: custom.origin };
         let mut arguments = custom.kept;
         for (&output, cotangent) in custom.outputs.iter().zip(known) {
             let ty = self.writer.ty(output).clone();
@@ -475,7 +476,7 @@ fn flatten(writer: &mut Writer, func: &Func, arguments: &[Value]) -> Result<Vec<
             Some(inner) => flatten(writer, inner, &inputs)?,
             None => {
                 writer.mark.stage = eqn.stage;
-                writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.span)?
+                writer.push(eqn.op, eqn.params.clone(), &inputs, eqn.origin)?
             }
         };
         for (output, value) in eqn.outputs.iter().zip(outputs) {

@@ -2,7 +2,7 @@
 
 use crate::joint::{Exchange, Mark};
 use vramlab_ir::{
-    DType, Eqn, Fault, Func, FuncBuilder, Literal, Op, Param, Params, Shape, Span, Stage, Type,
+    DType, Eqn, Fault, Func, FuncBuilder, Literal, Op, Origin, Param, Params, Shape, Stage, Type,
     Value,
 };
 use vramlab_ops::{ADD, BROADCAST, DYNAMIC_SLICE, DYNAMIC_UPDATE_SLICE, FULL, PAD, SCATTER_ADD};
@@ -20,7 +20,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub fn new(name: &str) -> Writer {
-        let mark = Mark { stage: Stage::Forward, of: "", span: None };
+        let mark = Mark { stage: Stage::Forward, of: "", origin: None };
         Writer { builder: FuncBuilder::new(name), marks: Vec::new(), mark, exchanges: Vec::new() }
     }
 
@@ -39,10 +39,12 @@ impl Writer {
         op: Op,
         params: Params,
         inputs: &[Value],
-        span: Option<Span>,
+        origin: Option<Origin>,
     ) -> Result<Vec<Value>, Fault> {
-        let outputs =
-            self.builder.push(op, params, inputs, span).map_err(|f| crate::fault::at(f, span))?;
+        let outputs = self
+            .builder
+            .push(op, params, inputs, origin)
+            .map_err(|f| crate::fault::at(f, origin))?;
         self.settle();
         Ok(outputs)
     }
@@ -55,27 +57,27 @@ impl Writer {
 
     /// One value everywhere: a scalar, repeated.
     pub fn full(&mut self, value: f64, ty: &Type) -> Result<Value, Fault> {
-        let span = self.mark.span;
+        let origin = self.mark.origin;
         let params = Params::new()
             .with("value", Param::Literal(Literal::from_f64(ty.dtype, value)))
             .with("shape", Param::Shape(Shape::scalar()));
-        let scalar = self.push(&FULL, params, &[], span)?[0];
+        let scalar = self.push(&FULL, params, &[], origin)?[0];
         if ty.shape.rank() == 0 {
             return Ok(scalar);
         }
         let params = Params::new().with("shape", Param::Shape(ty.shape.clone()));
-        Ok(self.push(&BROADCAST, params, &[scalar], span)?[0])
+        Ok(self.push(&BROADCAST, params, &[scalar], origin)?[0])
     }
 
     pub fn add(&mut self, a: Value, b: Value) -> Result<Value, Fault> {
-        let span = self.mark.span;
-        Ok(self.push(&ADD, Params::new(), &[a, b], span)?[0])
+        let origin = self.mark.origin;
+        Ok(self.push(&ADD, Params::new(), &[a, b], origin)?[0])
     }
 
     /// The sum of `known` and what a rule has just written. Where that is zero but for one part, the
     /// part alone is added, in its place, so that no array of zeros is ever made.
     pub fn add_up(&mut self, known: Value, cotangent: Value) -> Result<Value, Fault> {
-        let span = self.mark.span;
+        let origin = self.mark.origin;
         let Some(eqn) = self.defined(cotangent).cloned() else { return self.add(known, cotangent) };
         let zero = |at: usize| eqn.inputs.get(at).is_some_and(|&value| self.is_zero(value));
         match eqn.op.name() {
@@ -90,7 +92,7 @@ impl Writer {
             }
             name if name == SCATTER_ADD.name && zero(0) => {
                 let operands = [&[known], &eqn.inputs[1..]].concat();
-                Ok(self.push(&SCATTER_ADD, eqn.params, &operands, span)?[0])
+                Ok(self.push(&SCATTER_ADD, eqn.params, &operands, origin)?[0])
             }
             _ => self.add(known, cotangent),
         }
@@ -98,21 +100,21 @@ impl Writer {
 
     /// `known` with `part` added to the window at `starts`.
     fn add_window(&mut self, known: Value, part: Value, starts: &[Value]) -> Result<Value, Fault> {
-        let span = self.mark.span;
+        let origin = self.mark.origin;
         let sizes = Param::Shape(self.ty(part).shape.clone());
         let operands = [&[known], starts].concat();
         let window =
-            self.push(&DYNAMIC_SLICE, Params::new().with("sizes", sizes), &operands, span)?;
+            self.push(&DYNAMIC_SLICE, Params::new().with("sizes", sizes), &operands, origin)?;
         let sum = self.add(window[0], part)?;
         let operands = [&[known, sum], starts].concat();
-        Ok(self.push(&DYNAMIC_UPDATE_SLICE, Params::new(), &operands, span)?[0])
+        Ok(self.push(&DYNAMIC_UPDATE_SLICE, Params::new(), &operands, origin)?[0])
     }
 
     fn position(&mut self, at: i64) -> Result<Value, Fault> {
         let params = Params::new()
             .with("value", Param::Literal(Literal::from_i64(DType::I32, at)))
             .with("shape", Param::Shape(Shape::scalar()));
-        Ok(self.push(&FULL, params, &[], self.mark.span)?[0])
+        Ok(self.push(&FULL, params, &[], self.mark.origin)?[0])
     }
 
     /// The equation of a value that was written a moment ago.

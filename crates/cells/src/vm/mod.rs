@@ -52,6 +52,8 @@ pub struct Vm<'h> {
     /// Where the running instruction stands.
     cell: u32,
     span: Span,
+    /// Where the outermost body stood when it failed.
+    pub failed_at: Option<Span>,
 }
 
 thread_local! {
@@ -140,7 +142,8 @@ impl Vm<'_> {
 
 impl<'h> Vm<'h> {
     pub fn new(stack: Vec<Value>, host: &'h mut dyn Host) -> Vm<'h> {
-        Vm { stack, frames: Vec::new(), host, native_depth: 0, cell: 0, span: Span::default() }
+        let (cell, span) = (0, Span::default());
+        Vm { stack, frames: Vec::new(), host, native_depth: 0, cell, span, failed_at: None }
     }
 
     /// Runs a body to its end: its result, and its captured values as they are now.
@@ -175,6 +178,9 @@ impl<'h> Vm<'h> {
         });
         let outcome = self.run(floor);
         if outcome.is_err() {
+            let frame = &self.frames[floor];
+            self.failed_at =
+                frame.at.checked_sub(1).and_then(|at| frame.code.spans.get(at)).copied();
             self.unwind(floor);
         }
         let args = code.args as usize;
@@ -224,27 +230,25 @@ impl<'h> Vm<'h> {
             let step = self.step(inst, base, &code, at);
             let step = match step {
                 Ok(step) => step,
-                Err(fault) => {
-                    return Err(fault.at(code.cell, code.spans[at]));
-                }
+                Err(fault) => return Err(self.failed(fault, &code, at)),
             };
             match step {
                 Next::Go => at += 1,
                 Next::Jump(target) => {
                     if target as usize <= at {
-                        self.check_interrupt()
-                            .map_err(|fault| fault.at(code.cell, code.spans[at]))?;
+                        let checked = self.check_interrupt();
+                        checked.map_err(|fault| self.failed(fault, &code, at))?;
                     }
                     at = target as usize;
                 }
                 Next::Enter => {
-                    if self.frames.len() > DEEPEST_CALL {
+                    let count = self.frames.len();
+                    self.frames[count - 2].at = at + 1;
+                    if count > DEEPEST_CALL {
                         return Err(panic("stack overflow: the calls nest too deeply")
                             .at(code.cell, code.spans[at]));
                     }
                     self.check_interrupt().map_err(|fault| fault.at(code.cell, code.spans[at]))?;
-                    let count = self.frames.len();
-                    self.frames[count - 2].at = at + 1;
                     let frame = &self.frames[count - 1];
                     code = frame.code.clone();
                     base = frame.base;
@@ -267,6 +271,14 @@ impl<'h> Vm<'h> {
                 }
             }
         }
+    }
+
+    /// The fault with its place, where the last frame stays.
+    fn failed(&mut self, fault: Fault, code: &Code, at: usize) -> Fault {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.at = at + 1;
+        }
+        fault.at(code.cell, code.spans[at])
     }
 
     pub fn check_interrupt(&self) -> Fallible<()> {

@@ -176,3 +176,39 @@ fn every_page_of_the_tour_runs() {
     assert!(fails(&mut session, "%tour 99", "command").contains("1 to"));
     ok(&mut session, "let mine = tour_a.sum();");
 }
+
+/// What is refused, kept or failed in a function is told by the cell that the function stands in, and by
+/// the call.
+#[test]
+fn places_in_functions_of_other_cells_name_their_cell() {
+    let mut session = session(&[]);
+    ok(
+        &mut session,
+        "
+fn wave([x]: [&Array; 1]) -> Array {
+    let y = x.sin();
+    y * 2.0
+}
+fn bad([x]: [&Array; 1]) -> Array { x.dot(&ones([3, 3])).sum() }
+fn steps([x]: [&Array; 1]) -> Array { while_loop(|c: Array| c.lt(3.0), |c: Array| c * 1.5, x.sum()) }
+let x = ones([2, 4]);",
+    );
+    for (call, place) in [
+        ("grad(wave)([&x])", "line 4"),
+        ("jit(grad(wave))([&x])", "line 4"),
+        ("grad(steps)([&x])", "line 7"),
+        ("jit(grad(steps))([&x])", "line 7"),
+        ("jit(bad)([&x])", "line 6"),
+        ("vmap(bad)([&x])", "line 6"),
+        ("bad([&x])", "line 6"),
+    ] {
+        let (_, result) = run(&mut session, &format!("let a = 1;\n\n{call}"));
+        let error = result.error.expect(call);
+        assert!(error.rendered.contains(&format!(" --> cell 1, {place}\n")), "{}", error.rendered);
+        assert!(error.rendered.contains(":3:1\n") && error.rendered.contains("called here"));
+        assert_eq!(error.span.map(|span| span.line), Some(3));
+    }
+    let text = ok(&mut session, "print!(\"{}\", residuals(|[x]| wave([x]).exp().sum(), [&x]));");
+    assert!(text.contains("sin, cell 1, line 3") || text.contains("mul, cell 1, line 4"), "{text}");
+    assert!(text.contains("exp, line 1"), "{text}");
+}

@@ -42,7 +42,7 @@ fn a_named_value_has_one_copy_which_gradients_share() {
     let there_and_back =
         [(Stage::Forward, MemorySpace::PinnedHost), (Stage::Backward, MemorySpace::Device)];
     assert_eq!(copies(&joint.func), there_and_back, "{}", joint.func);
-    let table = residual_table(&vjp(&func(text), &[0, 1]).unwrap(), 2);
+    let table = residual_table(&vjp(&func(text), &[0, 1]).unwrap(), 2, 0);
     assert!(
         table
             .contains("0 B in 0 values, 48 B in 1 value offloaded to pinned_host, and 2 arguments"),

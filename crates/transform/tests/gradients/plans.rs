@@ -92,7 +92,7 @@ fn remat_mlp_does_the_forward_once_more() {
 
 #[test]
 fn remat_mlp_says_why_segments_of_one_layer_gain_nothing() {
-    let said = |segment| residual_table(&planned(&mlp(8, 4096, 512, Some(segment))).0, 9);
+    let said = |segment| residual_table(&planned(&mlp(8, 4096, 512, Some(segment))).0, 9, 0);
     let idle = "checkpoint (7 times): no gain, since what it keeps at its boundary (8.0 MiB) is as \
                 large as what it drops (8.0 MiB)";
     assert!(said(1).contains(idle), "{}", said(1));
