@@ -116,7 +116,7 @@ impl Branch {
 }
 
 /// A slot of that type which this branch has not taken, made if there is none.
-fn slot(slots: &mut Vec<Type>, taken: &mut Vec<bool>, ty: &Type) -> usize {
+pub(crate) fn slot(slots: &mut Vec<Type>, taken: &mut Vec<bool>, ty: &Type) -> usize {
     let free = (0..slots.len()).find(|&at| !taken[at] && slots[at] == *ty);
     let at = free.unwrap_or_else(|| {
         slots.push(ty.clone());
@@ -133,7 +133,7 @@ fn fresh(func: &mut Func, ty: &Type) -> Value {
 }
 
 /// Zeros in equations of their own.
-fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value {
+pub(crate) fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value {
     let mut push = |func: &mut Func, op, params, inputs: Vec<Value>, ty: &Type| {
         let output = fresh(func, ty);
         func.eqns.push(Eqn {

@@ -31,6 +31,7 @@ mod policy;
 mod residual;
 mod reverse;
 mod split;
+mod spread;
 mod writer;
 
 pub use batch::vmap;

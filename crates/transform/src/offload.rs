@@ -56,9 +56,23 @@ impl Offloading {
 
 /// The copy of a value to the host.
 pub(crate) fn put(types: &mut Vec<Type>, value: Value, origin: Option<Origin>) -> (Eqn, Value) {
-    types.push(types[value.index()].within(MemorySpace::PinnedHost));
+    copy(types, value, MemorySpace::PinnedHost, origin)
+}
+
+/// The copy of a value back to the device.
+pub(crate) fn fetch(types: &mut Vec<Type>, value: Value, origin: Option<Origin>) -> (Eqn, Value) {
+    copy(types, value, MemorySpace::Device, origin)
+}
+
+fn copy(
+    types: &mut Vec<Type>,
+    value: Value,
+    memory: MemorySpace,
+    origin: Option<Origin>,
+) -> (Eqn, Value) {
+    types.push(types[value.index()].within(memory));
     let copy = Value(types.len() as u32 - 1);
-    let params = to(MemorySpace::PinnedHost);
+    let params = to(memory);
     let (inputs, outputs) = (vec![value], vec![copy]);
     let stage = Stage::Forward;
     (Eqn { op: &DEVICE_PUT, params, inputs, outputs, origin, stage }, copy)

@@ -169,6 +169,16 @@ impl Policy {
         }
     }
 
+    /// Whether an equation holds a function with a name that is not to be kept.
+    pub(crate) fn excepts(&self, eqn: &Eqn) -> bool {
+        let Policy::AnythingExceptTheseNames(excepted) = self else { return false };
+        let held = eqn.params.iter().filter_map(|(_, param)| match param {
+            Param::Func(inner) => Some(names(inner)),
+            _ => None,
+        });
+        held.flatten().any(|name| excepted.contains(&name))
+    }
+
     /// Per value of `func`, which holds no calls: whether it is kept.
     pub(crate) fn saveable(&self, func: &Func) -> Vec<bool> {
         let mut kept = vec![false; func.types.len()];

@@ -5,6 +5,7 @@ use crate::fault;
 use crate::joint::{Exchange, Mark};
 use crate::offload::{Offloaded, Offloading};
 use crate::policy::Policy;
+use crate::spread::Spread;
 use crate::writer::Writer;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub(crate) enum Record {
 pub(crate) struct Region {
     func: Func,
     inputs: Vec<Value>,
+    /// What the policy saved in loops and branches, which the function takes behind its inputs.
+    stacks: Vec<Value>,
     outputs: Vec<Value>,
     /// Values of the function that the policy saved: what they were in the forward.
     saved: Vec<Option<Value>>,
@@ -209,17 +212,29 @@ impl Reverse {
             name if name == CHECKPOINT.name => {
                 let policy = Policy::parse(eqn.params.text("policy").unwrap_or_default())?;
                 let func = inline(&inner)?;
-                let kept = policy.saveable(&func);
-                let Offloading { forward, copies } = Offloading::of(&policy, &func, &kept);
-                let (outputs, env) = self.inline(&forward, &inputs, &fresh(&forward), None)?;
+                let Spread { forward, again, gone_through, .. } = Spread::within(&policy, &func)?;
+                let mut kept = policy.saveable(&forward);
+                gone_through.iter().for_each(|value| kept[value.index()] = false);
+                let Offloading { forward, copies } = Offloading::of(&policy, &forward, &kept);
+                let (mut outputs, env) = self.inline(&forward, &inputs, &fresh(&forward), None)?;
+                let stacks = outputs.split_off(func.results.len());
                 let copied = |(at, copy): (usize, Option<Value>)| {
                     Some((env[at].expect(DEFINED), env[copy?.index()].expect(DEFINED)))
                 };
-                let offloaded = copies.into_iter().enumerate().map(copied).collect();
-                let saved = env.into_iter().zip(kept).map(|(v, keep)| v.filter(|_| keep)).collect();
-                let results = outputs.clone();
-                let origin = eqn.origin;
-                let region = Region { func, inputs, outputs, saved, offloaded, origin };
+                let own = func.types.len();
+                let offloaded = copies.into_iter().enumerate().map(copied).take(own);
+                let saved = env.iter().zip(kept).map(|(v, keep)| v.filter(|_| keep)).take(own);
+                let mut region = Region {
+                    inputs,
+                    stacks,
+                    outputs,
+                    saved: saved.collect(),
+                    offloaded: offloaded.collect(),
+                    origin: eqn.origin,
+                    func: again,
+                };
+                region.saved.resize(region.func.types.len(), None);
+                let results = region.outputs.clone();
                 tape.push(Record::Region(Box::new(region)));
                 Ok(results)
             }
@@ -355,6 +370,15 @@ impl Reverse {
             }
             again.push(value);
         }
+        let inputs = region.inputs.len();
+        for &stack in &region.stacks {
+            let operands: Vec<Value> = std::iter::once(stack).chain(waiting.clone()).collect();
+            // Only copies touch host memory, and these wait in the loop.
+            again.push(match self.writer.ty(stack).is_host() {
+                true => stack,
+                false => self.writer.push(&BARRIER, Params::new(), &operands, region.origin)?[0],
+            });
+        }
         let saved = self.copies_back(&region, &waiting)?;
         let mut tape = Vec::new();
         let (results, env) = self.inline(&region.func, &again, &saved, Some(&mut tape))?;
@@ -372,7 +396,7 @@ impl Reverse {
         let exchange = self.exchange(&region, from);
         self.writer.exchanges.push(exchange);
         self.writer.mark = Mark { stage: Stage::Backward, ..recompute };
-        for (&input, &value) in region.inputs.iter().zip(&again) {
+        for (&input, &value) in region.inputs.iter().zip(&again[..inputs]) {
             if let Some(cotangent) = self.cotangent(value) {
                 self.accumulate(input, cotangent)?;
             }
@@ -406,7 +430,8 @@ impl Reverse {
     fn exchange(&self, region: &Region, from: usize) -> Exchange {
         let builder = &self.writer.builder;
         let bytes = |value: Value| builder.ty(value).bytes();
-        let made = region.inputs.iter().filter(|input| !builder.params().contains(input));
+        let inputs = region.inputs.iter().chain(&region.stacks);
+        let made = inputs.filter(|input| !builder.params().contains(input));
         let eqns = builder.eqns()[from..].iter();
         let moves = |eqn: &Eqn| [BARRIER.name, DEVICE_PUT.name].contains(&eqn.op.name());
         let again = |eqn: &&Eqn| eqn.stage == Stage::Recompute && !moves(eqn);

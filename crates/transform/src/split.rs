@@ -86,7 +86,7 @@ impl Cut {
 }
 
 /// Whether an equation costs nothing and holds on to nothing larger than its result.
-fn repeatable(func: &Func, eqn: &Eqn) -> bool {
+pub(crate) fn repeatable(func: &Func, eqn: &Eqn) -> bool {
     let Some(&output) = eqn.outputs.first() else { return false };
     let types: Vec<Type> = eqn.inputs.iter().map(|&v| func.ty(v).clone()).collect();
     let views = || match eqn.op.lower(&types, &eqn.params) {
