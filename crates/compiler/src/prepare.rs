@@ -70,6 +70,7 @@ pub(crate) fn prepare(graph: &mut Graph, donate: &[bool], options: &Options) {
     if graph.regions.is_empty() {
         return;
     }
+    wait_once(graph);
     let live = prune::prune(graph);
     let readers = readers(graph, &live);
     graph.images = vec![None; graph.regions.len()];
@@ -85,6 +86,55 @@ pub(crate) fn prepare(graph: &mut Graph, donate: &[bool], options: &Options) {
             Region::Branch(branch) => branch::compile(graph, id, branch, &readers, donate, options),
         };
         graph.images[region as usize] = Some(image);
+    }
+}
+
+/// A barrier before a region is stored, as a copy. Where another operand holds the region back for the same
+/// nodes, the value is read where it lies. First values are copied anyway.
+fn wait_once(graph: &mut Graph) {
+    // What each node waits for, by the first barrier with that list.
+    let mut lists: Vec<NodeId> = Vec::new();
+    let mut waits: Vec<Vec<usize>> = Vec::with_capacity(graph.nodes.len());
+    for at in 0..graph.nodes.len() {
+        if let Kind::Region(region) = graph.nodes[at].kind {
+            unwrap_barriers(graph, at, region, &waits);
+        }
+        let node = &graph.nodes[at];
+        let mut own: Vec<usize> = Vec::new();
+        if node.kind == Kind::Barrier {
+            let same = |known: &NodeId| graph.node(*known).inputs[1..] == node.inputs[1..];
+            own.push(lists.iter().position(same).unwrap_or(lists.len()));
+            if own[0] == lists.len() {
+                lists.push(NodeId(at as u32));
+            }
+        }
+        for input in &node.inputs {
+            own.extend(&waits[input.index()]);
+        }
+        own.sort_unstable();
+        own.dedup();
+        waits.push(own);
+    }
+}
+
+fn unwrap_barriers(graph: &mut Graph, at: usize, region: u32, waits: &[Vec<usize>]) {
+    let inputs = graph.nodes[at].inputs.clone();
+    let first_value = |at: usize| match &graph.regions[region as usize] {
+        Region::Loop(looped) => looped.carries.iter().any(|carry| carry.init == at as u32),
+        Region::Branch(_) => false,
+    };
+    let held = |at: &usize| graph.node(inputs[*at]).kind == Kind::Barrier && !first_value(*at);
+    let mut barriers: Vec<usize> = (0..inputs.len()).filter(held).collect();
+    // The smallest stays if one has to.
+    barriers.sort_by_key(|&at| std::cmp::Reverse(graph.ty(inputs[at]).bytes()));
+    for input in barriers {
+        let value = graph.node(inputs[input]).inputs[0];
+        let rest = |other: &NodeId| waits[other.index()].as_slice();
+        let others = graph.nodes[at].inputs.iter().enumerate().filter(|(other, _)| *other != input);
+        let still: Vec<usize> = others.flat_map(|(_, other)| rest(other)).copied().collect();
+        if waits[inputs[input].index()].iter().all(|list| still.contains(list)) {
+            graph.nodes[at].inputs[input] = value;
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::reverse::Reverse;
 use std::sync::Arc;
 use vramlab_ir::lowering::{ScanLoop, WhileLoop};
 use vramlab_ir::{
-    Eqn, Fault, Func, FuncBuilder, Gradient, Lowering, Param, Params, Pullback, Stage, Type, Value,
+    Eqn, Fault, Func, FuncBuilder, Gradient, Lowering, MemorySpace, Param, Params, Pullback, Stage,
+    Type, Value,
 };
 use vramlab_ops::{CHECKPOINT, COND, CUSTOM_VJP, SCAN, WHILE};
 
@@ -359,7 +360,11 @@ impl Along {
             .params
             .iter()
             .zip(params)
-            .map(|(&param, &is)| is.then(|| forward.reverse.writer.param(func.ty(param))))
+            .map(|(&param, &is)| {
+                // Tangents are in device memory, wherever the values are.
+                let ty = func.ty(param).within(MemorySpace::Device);
+                is.then(|| forward.reverse.writer.param(&ty))
+            })
             .collect();
         let (mut all, tangents) = forward.apply(func, &arguments, &tangents)?;
         let own = all.len();

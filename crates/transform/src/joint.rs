@@ -68,14 +68,15 @@ impl Joint {
     }
 }
 
-/// Drops equations that no result needs and numbers values in order of their definition. Also the
-/// positions that the equations left had before.
-pub(crate) fn compact(func: Func) -> (Func, Vec<usize>) {
+/// Drops equations that no result needs, what no one reads of their loops, and numbers values in order of
+/// their definition. Also the positions that the equations left had before.
+pub(crate) fn compact(mut func: Func) -> (Func, Vec<usize>) {
     let mut live = vec![false; func.types.len()];
     func.results.iter().for_each(|value| live[value.index()] = true);
     let mut kept: Vec<usize> = Vec::with_capacity(func.eqns.len());
-    for (at, eqn) in func.eqns.iter().enumerate().rev() {
+    for (at, eqn) in func.eqns.iter_mut().enumerate().rev() {
         if eqn.outputs.iter().any(|output| live[output.index()]) {
+            crate::loops::trim(eqn, &func.types, &live);
             eqn.inputs.iter().for_each(|input| live[input.index()] = true);
             kept.push(at);
         }

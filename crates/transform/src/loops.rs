@@ -7,7 +7,7 @@ use crate::reverse::Reverse;
 use crate::split::{Cut, definitions, part};
 use std::sync::Arc;
 use vramlab_ir::lowering::ScanLoop;
-use vramlab_ir::{Eqn, Fault, Func, MemorySpace, Param, Params, Stage, Type, Value};
+use vramlab_ir::{Eqn, Fault, Func, Lowering, MemorySpace, Param, Params, Stage, Type, Value};
 use vramlab_ops::SCAN;
 
 /// What a value of the body is to the way back.
@@ -182,6 +182,41 @@ pub(crate) fn params(
         .with("consts", Param::Int(consts as i64))
         .with("carries", Param::Int(carries as i64))
         .with("reverse", Param::Bool(reverse))
+}
+
+/// Drops stacks of a scan that are not live, and operands that its body does not read.
+pub(crate) fn trim(eqn: &mut Eqn, types: &[Type], live: &[bool]) {
+    if eqn.op.name() != SCAN.name {
+        return;
+    }
+    let inputs: Vec<Type> = eqn.inputs.iter().map(|&v| types[v.index()].clone()).collect();
+    let Lowering::Scan(scan) = eqn.op.lower(&inputs, &eqn.params) else { return };
+    let ScanLoop { ref body, length, consts, carries, reverse } = scan;
+    let stays: Vec<bool> =
+        (0..eqn.outputs.len()).map(|at| at < carries || live[eqn.outputs[at].index()]).collect();
+    let reads = |func: &Func| -> Vec<bool> {
+        let mut read = vec![false; func.types.len()];
+        let values = func.eqns.iter().flat_map(|eqn| &eqn.inputs).chain(&func.results);
+        values.for_each(|value| read[value.index()] = true);
+        let carried = consts..consts + carries;
+        let params = func.params.iter().enumerate();
+        params.map(|(at, param)| carried.contains(&at) || read[param.index()]).collect()
+    };
+    if stays.iter().all(|&stays| stays) && reads(body).iter().all(|&read| read) {
+        return;
+    }
+    let results = chosen(&stays).into_iter().map(|at| body.results[at]).collect();
+    let mut body = crate::joint::compact(Func { results, ..Func::clone(body) }).0;
+    let read = reads(&body);
+    let kept = |values: &[Value], keep: &[bool]| -> Vec<Value> {
+        chosen(keep).into_iter().map(|at| values[at]).collect()
+    };
+    body.params = kept(&body.params, &read);
+    body.arg_names.clear();
+    eqn.inputs = kept(&eqn.inputs, &read);
+    eqn.outputs = kept(&eqn.outputs, &stays);
+    let consts = chosen(&read[..consts]).len();
+    eqn.params = params(body, length, consts, carries, reverse);
 }
 
 impl Reverse {

@@ -5,9 +5,9 @@ use crate::fault;
 use crate::joint::{Exchange, Mark};
 use crate::offload::{Offloaded, Offloading};
 use crate::policy::Policy;
-use crate::spread::Spread;
+use crate::spread::{Spread, stand_in};
 use crate::writer::Writer;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use vramlab_ir::{
     Eqn, Fault, Func, Gradient, Lowering, Origin, Params, Pullback, Stage, Type, Value,
@@ -21,6 +21,8 @@ pub(crate) struct Reverse {
     active: Vec<bool>,
     cotangents: Vec<Option<Value>>,
     pub(crate) offloaded: Offloaded,
+    /// Saved values by what is computed again and not read.
+    stand_ins: HashMap<Value, Value>,
 }
 
 /// What there is to go back through, in order.
@@ -68,6 +70,7 @@ impl Reverse {
             active: Vec::new(),
             cotangents: Vec::new(),
             offloaded: Offloaded::default(),
+            stand_ins: HashMap::new(),
         }
     }
 
@@ -205,6 +208,9 @@ impl Reverse {
     ) -> Result<Vec<Value>, Fault> {
         let fresh = |func: &Func| vec![None; func.types.len()];
         let any = inputs.iter().any(|&v| self.is_active(v));
+        if let Some((_, saved)) = stand_in(&inner, &inputs).filter(|_| !any) {
+            return Ok(vec![saved]);
+        }
         let Some(tape) = tape.filter(|_| any) else {
             return Ok(self.inline(&inner, &inputs, &fresh(&inner), None)?.0);
         };
@@ -241,6 +247,7 @@ impl Reverse {
             name if name == CUSTOM_VJP.name => {
                 let forward = eqn.params.func("forward").expect("the entry checked its params");
                 let backward = eqn.params.func("backward").expect("the entry checked its params");
+                self.stand_ins.extend(stand_in(&inner, &inputs));
                 let (mut outputs, _) = self.inline(forward, &inputs, &fresh(forward), None)?;
                 let kept = outputs.split_off(inner.results.len());
                 for &output in &outputs {
@@ -309,6 +316,8 @@ impl Reverse {
             values.iter().map(|&value| self.fetched(value, &after, eqn.origin)).collect()
         };
         let (inputs, outputs) = (fetched(&eqn.inputs)?, fetched(&eqn.outputs)?);
+        let outputs: Vec<Value> =
+            outputs.iter().map(|value| *self.stand_ins.get(value).unwrap_or(value)).collect();
         let pullback = Pullback {
             builder: &mut self.writer.builder,
             inputs: &inputs,
@@ -430,8 +439,7 @@ impl Reverse {
     fn exchange(&self, region: &Region, from: usize) -> Exchange {
         let builder = &self.writer.builder;
         let bytes = |value: Value| builder.ty(value).bytes();
-        let inputs = region.inputs.iter().chain(&region.stacks);
-        let made = inputs.filter(|input| !builder.params().contains(input));
+        let made = region.inputs.iter().filter(|input| !builder.params().contains(input));
         let eqns = builder.eqns()[from..].iter();
         let moves = |eqn: &Eqn| [BARRIER.name, DEVICE_PUT.name].contains(&eqn.op.name());
         let again = |eqn: &&Eqn| eqn.stage == Stage::Recompute && !moves(eqn);

@@ -67,7 +67,7 @@ impl Spread {
             };
             if entered {
                 spread.gone_through.extend(&eqn.outputs);
-            } else if !(leaves && spread.leaf(policy, func, eqn, saved, &mut linked)?) {
+            } else if !(leaves && spread.leaf(policy, func, eqn, saved, &mut linked)) {
                 spread.forward.eqns.push(eqn.clone());
                 spread.again.eqns.push(eqn.clone());
             }
@@ -93,13 +93,13 @@ impl Spread {
         eqn: &Eqn,
         saved: bool,
         linked: &mut [bool],
-    ) -> Result<bool, Fault> {
+    ) -> bool {
         let offloaded = !saved && eqn.outputs.len() == 1 && policy.offloads(func, eqn);
         let named = eqn.op.name() == CHECKPOINT_NAME.name;
         // A name is of its operand as well, and views are made of what they show.
         let there = if named { linked[eqn.inputs[0].index()] } else { repeatable(func, eqn) };
         if there || !(saved || offloaded) {
-            return Ok(false);
+            return false;
         }
         self.forward.eqns.push(eqn.clone());
         let mut computed = eqn.clone();
@@ -122,7 +122,7 @@ impl Spread {
                 self.again.eqns.push(fetch);
                 back = copy;
             }
-            let params = link(func.ty(output))?;
+            let params = link(func.ty(output));
             self.again.eqns.push(equation(
                 &CUSTOM_VJP,
                 params,
@@ -131,7 +131,7 @@ impl Spread {
                 eqn.origin,
             ));
         }
-        Ok(true)
+        true
     }
 
     fn scan(&mut self, policy: &Policy, eqn: &Eqn, scan: &ScanLoop) -> Result<bool, Fault> {
@@ -216,6 +216,17 @@ impl Spread {
     }
 }
 
+/// The name of what stands for a saved value; no function of a user has it.
+const SAVED: &str = "saved value";
+
+/// What was saved of what is computed again, where an application of `inner` says that it is the same.
+pub(crate) fn stand_in(inner: &Func, inputs: &[Value]) -> Option<(Value, Value)> {
+    match inputs {
+        &[computed, saved] if inner.name == SAVED => Some((computed, saved)),
+        _ => None,
+    }
+}
+
 fn fresh(func: &mut Func, ty: &Type) -> Value {
     func.types.push(ty.clone());
     Value(func.types.len() as u32 - 1)
@@ -231,19 +242,20 @@ fn equation(
     Eqn { op, params, inputs, outputs, origin, stage: Stage::Forward }
 }
 
-/// A function of what was computed and what was saved that gives the latter, and hands its cotangent to the
-/// former.
-fn link(ty: &Type) -> Result<Params, Fault> {
-    let mut saved = FuncBuilder::new("saved");
-    saved.param(ty.clone());
-    let param = saved.param(ty.clone());
-    let saved = Arc::new(saved.finish(vec![param]));
-    let mut back = FuncBuilder::new("saved.back");
+/// A function of what is computed and what was saved. It gives the former; its forward gives the latter, whose
+/// cotangent goes to the former.
+fn link(ty: &Type) -> Params {
+    let given = |at: usize| {
+        let mut func = FuncBuilder::new(SAVED);
+        let params = [func.param(ty.clone()), func.param(ty.clone())];
+        Arc::new(func.finish(vec![params[at]]))
+    };
+    let mut back = FuncBuilder::new(SAVED);
     let cotangent = back.param(ty.clone());
     let back = Arc::new(back.finish(vec![cotangent]));
-    Ok(Params::new()
-        .with("func", Param::Func(saved.clone()))
-        .with("forward", Param::Func(saved))
+    Params::new()
+        .with("func", Param::Func(given(0)))
+        .with("forward", Param::Func(given(1)))
         .with("backward", Param::Func(back))
-        .with("given", Param::Int(1)))
+        .with("given", Param::Int(1))
 }

@@ -1,7 +1,7 @@
 //! Gradients through loops and branches.
 
 use crate::support::{Random, check, compare, floats};
-use vramlab_ir::{DType, Func, Tensor, evaluate, parse, verify};
+use vramlab_ir::{DType, Eqn, Func, Tensor, evaluate, parse, verify};
 use vramlab_ops::lookup;
 use vramlab_transform::{Joint, jvp, vjp};
 
@@ -170,6 +170,96 @@ fn a_scan_inside_a_checkpoint_and_a_scan_inside_a_scan() {
   return %4
 }}"
     ));
+}
+
+/// A policy means the same whether the steps are written out or scanned.
+#[test]
+fn a_policy_reaches_into_the_loops_of_a_checkpoint() {
+    let inner = recurrent(STEP, false).replace('\n', "\n    ");
+    let scans_under = |policy: &str| {
+        let joint = agrees(&format!(
+            "func g(%0: f64[2,2], %1: f64[], %2: f64[2], %3: f64[5,2]) -> (f64[2], f64[5,2]) {{
+  %4 %5 = checkpoint[policy=\"{policy}\", func={{
+    {inner}
+  }}] %0 %1 %2 %3 : f64[2], f64[5,2]
+  return %4 %5
+}}"
+        ));
+        let products = |eqn: &&Eqn| {
+            let body = eqn.params.func("body").expect("a scan").to_string();
+            body.matches("dot[").count()
+        };
+        let of = joint.func.eqns.iter().filter(|eqn| eqn.op.name() == "scan");
+        (scans(&joint), of.map(|eqn| products(&eqn)).collect::<Vec<_>>())
+    };
+    let (nothing, products) = scans_under("nothing_saveable");
+    assert_eq!(nothing[0], ["f64[2]", "f64[5,2]"], "forward: what the scan gives");
+    assert_eq!(products, [1, 1, 2], "forward, again, and back by both factors");
+    let (dots, products) = scans_under("dots_saveable");
+    assert_eq!(dots[0], ["f64[2]", "f64[5,2]", "f64[5,2]"], "and the products");
+    assert_eq!(products, [1, 0, 2]);
+    let (dots, products) = scans_under("offload_dot_with_no_batch_dims(device, pinned_host)");
+    assert_eq!(dots[0], ["f64[2]", "f64[5,2]", "f64<host>[5,2]"]);
+    assert_eq!(products, [1, 0, 2]);
+    let (all, products) = scans_under("everything_saveable");
+    assert_eq!(all.len(), 2, "nothing is computed again");
+    assert_eq!(products, [1, 2]);
+}
+
+#[test]
+fn a_policy_reaches_into_the_branches_and_inner_loops_of_a_checkpoint() {
+    let names = "save_only_these_names(h)";
+    for policy in ["save_anything_except_these_names(h)", names, "nothing_saveable"] {
+        let joint = agrees(&format!(
+            "func g(%0: f64[3], %1: f64[4,3]) -> (f64[3]) {{
+  %2 = checkpoint[policy=\"{policy}\", func={{
+  func c(%0: f64[3], %1: f64[4,3]) -> (f64[3]) {{
+    %2 = scan[body={{
+    func outer(%0: f64[4,3], %1: f64[3]) -> (f64[3]) {{
+      %2 = scan[body={{
+      func inner(%0: f64[3], %1: f64[3]) -> (f64[3]) {{
+        %2 = mul %0 %1 : f64[3]
+        %3 = sin %2 : f64[3]
+        %4 = checkpoint_name[name=\"h\"] %3 : f64[3]
+        %5 = exp %4 : f64[3]
+        %6 = sum[axes=(0), keep=false] %5 : f64[]
+        %7 = full[value=4.0:f64, shape=[]] : f64[]
+        %8 = lt %6 %7 : bool[]
+        %9 = cond[on_true={{
+        func yes(%0: f64[3]) -> (f64[3]) {{
+          %1 = cos %0 : f64[3]
+          %2 = checkpoint_name[name=\"h\"] %1 : f64[3]
+          %3 = mul %2 %2 : f64[3]
+          return %3
+        }}
+        }}, on_false={{
+        func no(%0: f64[3]) -> (f64[3]) {{
+          %1 = tanh %0 : f64[3]
+          %2 = mul %1 %1 : f64[3]
+          %3 = checkpoint_name[name=\"h\"] %2 : f64[3]
+          %4 = sin %3 : f64[3]
+          return %4
+        }}
+        }}] %8 %5 : f64[3]
+        return %9
+      }}
+      }}, length=4, consts=0, carries=1, reverse=true] %1 %0 : f64[3]
+      return %2
+    }}
+    }}, length=2, consts=1, carries=1, reverse=false] %1 %0 : f64[3]
+    return %2
+  }}
+  }}] %0 %1 : f64[3]
+  return %2
+}}"
+        ));
+        let stacks = scans(&joint)[0].iter().filter(|ty| *ty == "f64[2,4,3]").count();
+        assert_eq!(stacks > 0, policy != "nothing_saveable", "{policy}: {}", joint.func);
+        if policy == names {
+            // The name in the loop, and one place for that of the branch that is taken.
+            assert_eq!(stacks, 2, "{}", joint.func);
+        }
+    }
 }
 
 const BRANCHES: &str = "func f(%0: bool[], %1: f64[3], %2: f64[3]) -> (f64[3], f64[]) {

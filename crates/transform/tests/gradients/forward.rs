@@ -222,7 +222,10 @@ impl Writer<'_> {
         let kinds = if depth == 0 { 6 } else { 11 };
         let made = match self.random.below(kinds) {
             0 => self.line(&format!("tanh %{a}"), "f64[3]"),
-            1 => self.line(&format!("sin %{a}"), "f64[3]"),
+            1 => {
+                let sine = self.line(&format!("sin %{a}"), "f64[3]");
+                self.line(&format!("checkpoint_name[name=\"h\"] %{sine}"), "f64[3]")
+            }
             2 => self.line(&format!("mul %{a} %{b}"), "f64[3]"),
             3 => self.line(&format!("sub %{a} %{b}"), "f64[3]"),
             4 => self.line(&format!("mul %{a} %{scalar}"), "f64[3]"),
@@ -241,7 +244,13 @@ impl Writer<'_> {
             }
             7 => {
                 let inner = self.inner(depth);
-                let policy = self.random.pick(&["nothing_saveable", "everything_saveable"]);
+                let policy = self.random.pick(&[
+                    "nothing_saveable",
+                    "everything_saveable",
+                    "save_only_these_names(h)",
+                    "save_anything_except_these_names(h)",
+                    "save_and_offload_only_these_names([], [h], device, pinned_host)",
+                ]);
                 let op = format!("checkpoint[policy=\"{policy}\", func={{\n{inner}}}]");
                 self.line(&format!("{op} %{a} %{scalar}"), "f64[3]")
             }
