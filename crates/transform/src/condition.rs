@@ -48,7 +48,8 @@ impl Branch {
         let results = reverse.forward(func, &params, &mut tape)?;
         reverse.writer.mark = Mark { stage: Stage::Backward, of: COND.name, origin: None };
         for &at in seeded {
-            let ty = reverse.writer.ty(results[at]).clone();
+            // Cotangents are in device memory, wherever the results are.
+            let ty = reverse.writer.ty(results[at]).within(MemorySpace::Device);
             let seed = reverse.writer.param(&ty);
             if reverse.is_active(results[at]) {
                 reverse.accumulate(results[at], seed)?;

@@ -247,8 +247,10 @@ impl Reverse {
             name if name == CUSTOM_VJP.name => {
                 let forward = eqn.params.func("forward").expect("the entry checked its params");
                 let backward = eqn.params.func("backward").expect("the entry checked its params");
-                self.stand_ins.extend(stand_in(&inner, &inputs));
                 let (mut outputs, _) = self.inline(forward, &inputs, &fresh(forward), None)?;
+                if let Some((computed, _)) = stand_in(&inner, &inputs) {
+                    self.stand_ins.insert(computed, outputs[0]);
+                }
                 let kept = outputs.split_off(inner.results.len());
                 for &output in &outputs {
                     if self.writer.ty(output).dtype.is_float() {

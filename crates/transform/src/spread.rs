@@ -13,7 +13,7 @@ use vramlab_ir::lowering::ScanLoop;
 use vramlab_ir::{
     Eqn, Fault, Func, FuncBuilder, Lowering, Origin, Param, Params, Shape, Stage, Type, Value,
 };
-use vramlab_ops::{CHECKPOINT_NAME, COND, CUSTOM_VJP, SCAN};
+use vramlab_ops::{CHECKPOINT_NAME, COND, CUSTOM_VJP, RESHAPE, SCAN};
 
 /// A function and what a policy saves within it. The values of both forms are those of the function, then
 /// their own.
@@ -67,7 +67,7 @@ impl Spread {
             };
             if entered {
                 spread.gone_through.extend(&eqn.outputs);
-            } else if !(leaves && spread.leaf(policy, func, eqn, saved, &mut linked)) {
+            } else if !(leaves && spread.leaf(policy, func, eqn, saved, &mut linked)?) {
                 spread.forward.eqns.push(eqn.clone());
                 spread.again.eqns.push(eqn.clone());
             }
@@ -93,13 +93,13 @@ impl Spread {
         eqn: &Eqn,
         saved: bool,
         linked: &mut [bool],
-    ) -> bool {
+    ) -> Result<bool, Fault> {
         let offloaded = !saved && eqn.outputs.len() == 1 && policy.offloads(func, eqn);
         let named = eqn.op.name() == CHECKPOINT_NAME.name;
         // A name is of its operand as well, and views are made of what they show.
         let there = if named { linked[eqn.inputs[0].index()] } else { repeatable(func, eqn) };
         if there || !(saved || offloaded) {
-            return false;
+            return Ok(false);
         }
         self.forward.eqns.push(eqn.clone());
         let mut computed = eqn.clone();
@@ -122,7 +122,7 @@ impl Spread {
                 self.again.eqns.push(fetch);
                 back = copy;
             }
-            let params = link(func.ty(output));
+            let params = link(func.ty(output))?;
             self.again.eqns.push(equation(
                 &CUSTOM_VJP,
                 params,
@@ -131,7 +131,7 @@ impl Spread {
                 eqn.origin,
             ));
         }
-        true
+        Ok(true)
     }
 
     fn scan(&mut self, policy: &Policy, eqn: &Eqn, scan: &ScanLoop) -> Result<bool, Fault> {
@@ -219,7 +219,7 @@ impl Spread {
 /// The name of what stands for a saved value; no function of a user has it.
 const SAVED: &str = "saved value";
 
-/// What was saved of what is computed again, where an application of `inner` says that it is the same.
+/// What is computed again and what was saved of it, where an application of `inner` says that they are one.
 pub(crate) fn stand_in(inner: &Func, inputs: &[Value]) -> Option<(Value, Value)> {
     match inputs {
         &[computed, saved] if inner.name == SAVED => Some((computed, saved)),
@@ -244,18 +244,25 @@ fn equation(
 
 /// A function of what is computed and what was saved. It gives the former; its forward gives the latter, whose
 /// cotangent goes to the former.
-fn link(ty: &Type) -> Params {
-    let given = |at: usize| {
-        let mut func = FuncBuilder::new(SAVED);
-        let params = [func.param(ty.clone()), func.param(ty.clone())];
-        Arc::new(func.finish(vec![params[at]]))
-    };
+///
+/// # Errors
+/// The fault of a shape rule.
+fn link(ty: &Type) -> Result<Params, Fault> {
+    let mut func = FuncBuilder::new(SAVED);
+    let computed = func.param(ty.clone());
+    func.param(ty.clone());
+    let mut forward = FuncBuilder::new(SAVED);
+    forward.param(ty.clone());
+    let saved = forward.param(ty.clone());
+    // A value of its own: cotangents of what was saved itself, in a gradient of this one, are others.
+    let shape = Params::new().with("shape", Param::Shape(ty.shape.clone()));
+    let saved = forward.push(&RESHAPE, shape, &[saved], None)?;
     let mut back = FuncBuilder::new(SAVED);
     let cotangent = back.param(ty.clone());
     let back = Arc::new(back.finish(vec![cotangent]));
-    Params::new()
-        .with("func", Param::Func(given(0)))
-        .with("forward", Param::Func(given(1)))
+    Ok(Params::new()
+        .with("func", Param::Func(Arc::new(func.finish(vec![computed]))))
+        .with("forward", Param::Func(Arc::new(forward.finish(saved))))
         .with("backward", Param::Func(back))
-        .with("given", Param::Int(1))
+        .with("given", Param::Int(1)))
 }
