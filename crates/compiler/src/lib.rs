@@ -262,7 +262,7 @@ impl Lowered {
     fn stages(&self, func: &Func, graph: &Graph, slots: &[Slot]) -> Vec<(String, String)> {
         let drafts: Vec<&Draft> = self.drafts.iter().collect();
         let lives = self.lives();
-        let alive = self.alive(&lives, |slot| slot >= graph.params.len());
+        let alive = self.alive(&lives);
         let stage = |name: &str, text: String| (name.to_string(), text);
         let mut stages = vec![
             stage("trace", func.to_string()),
@@ -274,7 +274,7 @@ impl Lowered {
             stage("schedule", text::schedule(&drafts, &alive)),
             stage("plan", text::plan(slots, &lives, drafts.len()) + &self.totals(graph)),
         ];
-        let gradient = text::gradient(graph, &drafts, slots, &lives, &alive);
+        let gradient = text::gradient(graph, &drafts, slots, &lives, (self.beside(graph), &alive));
         stages.extend(gradient.map(|text| stage("gradient", text)));
         stages
     }
@@ -286,27 +286,48 @@ impl Lowered {
 
     /// The kernel that runs while the most bytes are in use, beside arguments.
     fn peak_at(&self) -> usize {
-        let beside = |slot: usize| !matches!(self.plan.places[slot], Place::Argument { .. });
-        let alive = self.alive(&self.lives(), beside);
+        let alive = self.alive(&self.lives());
         let most = alive.iter().copied().max().unwrap_or(0);
         alive.iter().position(|&bytes| bytes == most).unwrap_or(0)
     }
 
-    /// Bytes in use while each kernel runs, of the slots that count.
-    fn alive(&self, lives: &[text::Life], counts: impl Fn(usize) -> bool) -> Vec<u64> {
+    /// Bytes in use while each kernel runs, beside arguments. Values that share bytes count once.
+    fn alive(&self, lives: &[text::Life]) -> Vec<u64> {
+        // Each buffer of a result is a block of its own, behind those before it.
+        let address = |slot: usize| match self.plan.places[slot] {
+            Place::Temporary { offset } => Some((0, offset)),
+            Place::Result { index } => Some((1 + index, 0)),
+            Place::Argument { .. } | Place::Host { .. } => None,
+        };
+        let mut placed: Vec<_> = (0..lives.len())
+            .filter_map(|slot| Some((address(slot)?, self.slots.bytes[slot], lives[slot]?)))
+            .collect();
+        placed.sort_unstable();
         let mut alive = vec![0; self.drafts.len()];
-        for (slot, life) in lives.iter().enumerate() {
-            if let Some((first, last)) = (*life).filter(|_| counts(slot)) {
-                for bytes in &mut alive[first..=last] {
-                    *bytes += self.slots.bytes[slot];
-                }
+        let mut ends = vec![(0, 0); self.drafts.len()];
+        for ((block, offset), bytes, (first, last)) in placed {
+            let end = offset + bytes;
+            for at in first..=last {
+                let (known, reached) = ends[at];
+                let from = if known == block { offset.max(reached) } else { offset };
+                alive[at] += end.saturating_sub(from);
+                ends[at] = (block, if known == block { end.max(reached) } else { end });
             }
         }
         alive
     }
 
+    fn arguments(graph: &Graph) -> u64 {
+        graph.params.iter().map(|&p| graph.ty(p).device_bytes()).sum()
+    }
+
+    /// Of the planned peak what is no argument's.
+    fn beside(&self, graph: &Graph) -> u64 {
+        self.plan.peak_bytes.saturating_sub(Self::arguments(graph))
+    }
+
     fn totals(&self, graph: &Graph) -> String {
-        let arguments: u64 = graph.params.iter().map(|&p| graph.ty(p).device_bytes()).sum();
+        let arguments = Self::arguments(graph);
         let host = match self.plan.host_temp_bytes {
             0 => String::new(),
             bytes => format!("; on the host {}", text::size(bytes)),

@@ -343,32 +343,77 @@ fn list(text: &mut String, shown: &[usize], slots: &[Slot], lives: &[Life]) {
     more(text, shown.len());
 }
 
+/// What a kernel of a gradient's program is there for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Forward,
+    Recompute,
+    Backward,
+    /// What is done with the gradient.
+    Update,
+}
+
+impl Part {
+    const ALL: [Part; 4] = [Part::Forward, Part::Recompute, Part::Backward, Part::Update];
+
+    fn name(self) -> &'static str {
+        match self {
+            Part::Forward => "forward",
+            Part::Recompute => "recompute",
+            Part::Backward => "backward",
+            Part::Update => "update",
+        }
+    }
+
+    /// Of each kernel. One that computes several parts together is there for the gradient.
+    fn of(graph: &Graph, drafts: &[&Draft]) -> Vec<Part> {
+        let mut behind: Vec<bool> = Vec::with_capacity(graph.nodes.len());
+        for node in &graph.nodes {
+            let of_gradient = |input: &NodeId| behind[input.index()];
+            behind.push(node.stage == Stage::Backward || node.inputs.iter().any(of_gradient));
+        }
+        let part = |draft: &&Draft| {
+            let nodes = || draft.nodes.iter().chain([&draft.order]);
+            let any = |stage: Stage| nodes().any(|&id| graph.node(id).stage == stage);
+            match () {
+                () if any(Stage::Backward) => Part::Backward,
+                () if any(Stage::Recompute) => Part::Recompute,
+                () if behind[draft.order.index()] => Part::Update,
+                () => Part::Forward,
+            }
+        };
+        drafts.iter().map(part).collect()
+    }
+}
+
 /// Forward, recomputation and backward, what lives from the one to the other, and where the peak
-/// is; `None` when the program holds no gradient.
+/// is, which is `beside` the arguments; `None` when the program holds no gradient.
 pub(crate) fn gradient(
     graph: &Graph,
     drafts: &[&Draft],
     slots: &[Slot],
     lives: &[Life],
-    alive: &[u64],
+    (beside, alive): (u64, &[u64]),
 ) -> Option<String> {
-    let stages: Vec<Stage> = drafts.iter().map(|draft| graph.node(draft.order).stage).collect();
-    if stages.iter().all(|&stage| stage == Stage::Forward) {
+    let stages = Part::of(graph, drafts);
+    if stages.iter().all(|&stage| stage == Part::Forward) {
         return None;
     }
     let mut text = String::new();
-    for stage in [Stage::Forward, Stage::Recompute, Stage::Backward] {
+    for stage in Part::ALL {
         let own: Vec<&Draft> =
             drafts.iter().zip(&stages).filter(|(_, s)| **s == stage).map(|(d, _)| *d).collect();
         let flops: u64 = own.iter().map(|draft| draft.kernel.flops).sum();
         if !own.is_empty() {
-            let _ = writeln!(text, "{stage}: {}, {flops} flops", count(own.len(), "kernel"));
+            let kernels = count(own.len(), "kernel");
+            let _ = writeln!(text, "{}: {kernels}, {flops} flops", stage.name());
         }
     }
     let kept = |slot: &usize| {
         let life = lives[*slot].filter(|_| *slot >= graph.params.len());
         life.filter(|&(first, last)| {
-            stages[first] == Stage::Forward && stages[last] != Stage::Forward
+            let read = [Part::Recompute, Part::Backward].contains(&stages[last]);
+            stages[first] == Part::Forward && read
         })
     };
     let residuals: Vec<usize> = (0..slots.len()).filter(|slot| kept(slot).is_some()).collect();
@@ -392,11 +437,15 @@ pub(crate) fn gradient(
         list(&mut text, &offloaded, slots, lives);
     }
     let peak = (0..alive.len()).max_by_key(|&at| (alive[at], std::cmp::Reverse(at)))?;
-    let (stage, name) = (stages[peak], &drafts[peak].kernel.name);
+    let (stage, name) = (stages[peak].name(), &drafts[peak].kernel.name);
+    let used = match alive[peak] {
+        used if used < beside => format!(", {} of them in use", size(used)),
+        _ => String::new(),
+    };
     let _ = writeln!(
         text,
-        "peak: {} beside the arguments, at kernel {peak} of {} ({name}, {stage})",
-        size(alive[peak]),
+        "peak: {} beside the arguments{used}, at kernel {peak} of {} ({name}, {stage})",
+        size(beside),
         drafts.len()
     );
     Some(text)
