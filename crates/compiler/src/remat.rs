@@ -16,6 +16,11 @@ use vramlab_ir::{Fault, FaultKind, Stage};
 /// How often the choice is widened before the least peak that was found is all there is.
 const ROUNDS: usize = 48;
 
+/// What is tried when that misses the limit: peaks between it and the limit, in parts of the way, and runs of
+/// so many values that are computed again together.
+const TARGETS: [u64; 4] = [3, 2, 1, 0];
+const RUNS: [usize; 7] = [2, 3, 4, 5, 6, 8, 12];
+
 /// Why a program does not fit its limit.
 pub(crate) struct Refused {
     pub fault: Fault,
@@ -58,29 +63,50 @@ pub(crate) fn fit(
     // A loop is one kernel here; what happens inside it is a checkpoint's business.
     let plain = graph.regions.is_empty();
     let mut least = (prepared, first);
-    if let Some(view) = View::new(graph, &least.1).filter(|_| plain) {
-        let mut victims = BTreeSet::new();
-        let mut above = before;
-        for _ in 0..ROUNDS {
-            if !view.widen(&mut victims, above.saturating_sub(limit)) {
-                break;
-            }
-            let rewritten = Rewriter::new(&view, &victims).graph();
+    let turns = if plain { turns(graph, &least.1) } else { Vec::new() };
+    let views: Vec<View> =
+        turns.into_iter().filter_map(|turn| View::new(graph, &least.1, turn)).collect();
+    for view in views {
+        // The peak with these values computed again.
+        let with = |victims: &BTreeSet<NodeId>, least: &mut (Graph, Lowered)| {
+            let rewritten = Rewriter::new(&view, victims).graph();
             let (prepared, mut lowered) = lower(&rewritten);
-            above = lowered.plan.peak_bytes;
-            if above >= least.1.plan.peak_bytes {
-                continue;
+            let peak = lowered.plan.peak_bytes;
+            if peak < least.1.plan.peak_bytes {
+                if options.explain {
+                    let values = if victims.len() == 1 { "value" } else { "values" };
+                    let how = format!("{} {values} computed again", victims.len());
+                    let note = said(&how, lowered.flops(), flops, [limit, before, peak]);
+                    lowered.fused.notes.insert(0, note);
+                }
+                *least = (prepared, lowered);
             }
-            if options.explain {
-                let values = if victims.len() == 1 { "value" } else { "values" };
-                let how = format!("{} {values} computed again", victims.len());
-                let note = said(&how, lowered.flops(), flops, [limit, before, above]);
-                lowered.fused.notes.insert(0, note);
+            peak
+        };
+        let widened = |target: u64, least: &mut (Graph, Lowered)| {
+            let (mut victims, mut above) = (BTreeSet::new(), before);
+            for _ in 0..ROUNDS {
+                if above <= target || !view.widen(&mut victims, above - target) {
+                    break;
+                }
+                above = with(&victims, least);
             }
-            least = (prepared, lowered);
-            if above <= limit {
-                return Ok(least);
+        };
+        widened(limit, &mut least);
+        // A choice that aims lower than can be reached overshoots.
+        for part in TARGETS {
+            let missed = least.1.plan.peak_bytes.saturating_sub(limit);
+            if missed > 0 {
+                widened(limit + missed * part / 4, &mut least);
             }
+        }
+        for run in RUNS.into_iter().filter(|&run| run < view.candidates.len()) {
+            if least.1.plan.peak_bytes > limit {
+                with(&view.runs(run), &mut least);
+            }
+        }
+        if least.1.plan.peak_bytes <= limit {
+            return Ok(least);
         }
     }
     let fault = out_of_reach(name, &least.0, &least.1, limit, plain);
@@ -143,16 +169,23 @@ fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain:
         })
         .collect();
     held.sort_by(|a, b| b.cmp(a));
-    let held: Vec<String> = held
+    let more = held.len().saturating_sub(4);
+    let mut held: Vec<String> = held
         .iter()
         .take(4)
         .map(|(bytes, what)| format!("{what} ({})", text::size(*bytes)))
         .collect();
+    if more > 0 {
+        held.push(format!("and {more} more"));
+    }
+    let bytes = [lowered.plan.peak_bytes, limit];
+    let [mut least, mut asked] = bytes.map(text::size);
+    if least == asked {
+        [least, asked] = bytes.map(|bytes| format!("{bytes} bytes"));
+    }
     let message = format!(
-        "{} is the least peak that computing values again reaches, and the limit is {}; held there beside \
-         arguments and results: {}",
-        text::size(lowered.plan.peak_bytes),
-        text::size(limit),
+        "{least} is the least peak that was found by computing values again, and the limit is {asked}; held \
+         there beside arguments and results: {}",
         held.join(", ")
     );
     let help = match plain {
@@ -169,7 +202,7 @@ fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain:
 struct View<'a> {
     graph: &'a Graph,
     stored: Vec<bool>,
-    /// The last node of the program up to its peak.
+    /// The last node before what is computed again.
     turn: NodeId,
     /// What may be dropped, in order of the program.
     candidates: Vec<NodeId>,
@@ -177,12 +210,21 @@ struct View<'a> {
     needs: HashMap<NodeId, Vec<NodeId>>,
 }
 
+/// Where the program may be cut: what is computed up to there is computed again behind it. At its peak, and
+/// where a gradient begins, since another order may hold less behind that.
+fn turns(graph: &Graph, lowered: &Lowered) -> Vec<NodeId> {
+    let up_to = lowered.drafts.get(..=lowered.peak_at()).unwrap_or_default();
+    let peak = up_to.iter().flat_map(|draft| draft.nodes.iter().copied()).max();
+    let gradient = graph.nodes.iter().position(|node| node.stage != Stage::Forward);
+    let before = gradient.and_then(|at| at.checked_sub(1)).map(|at| NodeId(at as u32));
+    let mut turns: Vec<NodeId> = peak.into_iter().chain(before).collect();
+    turns.dedup();
+    turns
+}
+
 impl<'a> View<'a> {
-    /// `None` where nothing is idle over the peak.
-    fn new(graph: &'a Graph, lowered: &Lowered) -> Option<View<'a>> {
-        let peak = lowered.peak_at();
-        let up_to = lowered.drafts.get(..=peak)?;
-        let turn = up_to.iter().flat_map(|draft| draft.nodes.iter().copied()).max()?;
+    /// `None` where nothing is idle over the turn.
+    fn new(graph: &'a Graph, lowered: &Lowered, turn: NodeId) -> Option<View<'a>> {
         let stored = lowered.fused.stored.clone();
         let mut view = View { graph, stored, turn, candidates: Vec::new(), needs: HashMap::new() };
         let mut late = vec![false; graph.nodes.len()];
@@ -266,6 +308,12 @@ impl<'a> View<'a> {
             run *= 2;
         }
         victims.len() > before
+    }
+
+    /// Every value but each `run`-th, so that what is computed again together is that long.
+    fn runs(&self, run: usize) -> BTreeSet<NodeId> {
+        let dropped = self.candidates.iter().enumerate().filter(|(at, _)| (at + 1) % run != 0);
+        dropped.map(|(_, &id)| id).collect()
     }
 
     /// How many victims would need each other around `id`.

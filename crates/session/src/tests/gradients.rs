@@ -99,3 +99,67 @@ fn a_tree_that_moves_into_a_step_is_kept_when_the_step_fails() {
     assert_ne!(before, ok(&mut session, "loss.item()"));
     fails(&mut session, "sgd(&net, &net, &ones([2]))", "shape");
 }
+
+const LAYERS: &str = "let x = randn([256, 256]); let ws = randn([16, 256, 256]) * 0.05;
+fn net([x, ws]: [&Array; 2]) -> Array {
+    let mut h = x.clone();
+    for i in 0..16 { h = h.dot(&ws.at(i)).tanh(); }
+    h.sum()
+}
+let g = jit(grad_wrt([1], net)); let [d] = g([&x, &ws]);";
+
+/// The figure behind `words`, in MiB.
+fn mib_behind(told: &str, words: &str) -> f64 {
+    let rest = told.split(words).nth(1).unwrap_or_else(|| panic!("{words}\n{told}"));
+    let figure = rest.split_whitespace().next().unwrap_or_default();
+    figure.parse().unwrap_or_else(|_| panic!("{words} {figure}\n{told}"))
+}
+
+#[test]
+fn the_peak_of_a_gradient_is_that_of_the_plan() {
+    let mut session = session(&[]);
+    ok(&mut session, LAYERS);
+    let told = ok(&mut session, "%explain g gradient");
+    let beside = mib_behind(&told, "outputs") + mib_behind(&told, "; temp");
+    assert_eq!(mib_behind(&told, "peak: "), beside, "{told}");
+    // One kernel for the gradient and what is done with it is the gradient's.
+    ok(
+        &mut session,
+        "let u = jit(|[w, x]| w - grad(|[w]| w.sin().exp().sum())([w]) * x.sum());
+         let v = u([&ones([64]), &ones([64])]);",
+    );
+    assert!(ok(&mut session, "%explain u gradient").contains("backward: 1 kernel"));
+    ok(
+        &mut session,
+        "let s = jit(|[w, x]| {
+             let d = grad(|[w, x]| x.dot(w).tanh().sum())([w, x]);
+             let scale = d.square().sum();
+             (w - &d / scale, d)
+         });
+         let (a, b) = s([&ones([64, 64]), &ones([64, 64])]);",
+    );
+    assert!(ok(&mut session, "%explain s gradient").contains("update: "));
+}
+
+#[test]
+fn the_least_peak_is_the_same_whatever_the_limit() {
+    let mut session = session(&[("mode", "platform")]);
+    ok(&mut session, LAYERS);
+    let least = |session: &mut crate::Session, limit: &str| {
+        let cell = format!(
+            "let l = jit(grad_wrt([1], net)).memory_limit(\"{limit}\"); let [e] = l([&x, &ws]);"
+        );
+        let told = fails(session, &cell, "argument");
+        assert!(told.contains("more"), "not all that is held is listed: {told}");
+        mib_behind(&told, "l: ")
+    };
+    let reached = least(&mut session, "9.2MiB");
+    assert_eq!(least(&mut session, "8.8MiB"), reached);
+    // By hand, checkpoints of four layers reach 10.25 MiB.
+    assert!(reached < 10.3, "{reached}");
+    ok(
+        &mut session,
+        "let l = jit(grad_wrt([1], net)).memory_limit(\"10.5MiB\"); let [e] = l([&x, &ws]);
+         assert!((&d - &e).abs().max().item() == 0.0);",
+    );
+}
