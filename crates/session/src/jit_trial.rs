@@ -3,7 +3,7 @@
 
 use crate::event::TextSpan;
 use crate::report::mib;
-use crate::scan::{Kind, Token, scan};
+use crate::scan::{Kind, Token, names_in, scan};
 use crate::session::Session;
 use std::sync::Arc;
 use vramlab_array::ir::{Fault, Func, Leaner, Type};
@@ -143,8 +143,7 @@ fn arrays_in(session: &Session, expression: &str) -> Vec<String> {
         variables.iter().any(|v| v.name == name && v.ty == "Array" && v.moved.is_none())
     };
     let mut names: Vec<String> = Vec::new();
-    for token in scan(expression).iter().filter(|token| token.kind == Kind::Word) {
-        let word = token.text(expression);
+    for word in names_in(expression) {
         if is_array(word) && !names.iter().any(|name| name == word) {
             names.push(word.to_string());
         }
@@ -153,14 +152,10 @@ fn arrays_in(session: &Session, expression: &str) -> Vec<String> {
 }
 
 /// The statement of the cell's top level around a place, without its semicolon. What lies in a loop or a function is no
-/// statement of its own. Gradients of functions of other cells fail at lines of those: then it is the only statement.
+/// statement of its own.
 fn statement_at(source: &str, span: TextSpan) -> Option<&str> {
-    let all = statements(source);
-    match offset(source, span.line, span.column) {
-        Some(at) => all.into_iter().find(|(range, _)| range.contains(&at))?.1,
-        None if all.len() == 1 => all[0].1,
-        None => None,
-    }
+    let at = offset(source, span.line, span.column)?;
+    statements(source).into_iter().find(|(range, _)| range.contains(&at))?.1
 }
 
 /// Where each statement lies, and its text where it is no block.

@@ -44,6 +44,21 @@ pub fn scan(source: &str) -> Vec<Token> {
     std::iter::successors(first, |token| next_token(source, token.range.end)).collect()
 }
 
+/// The words that can name a variable: no field or method, nor a name before a colon.
+pub fn names_in(source: &str) -> Vec<&str> {
+    let tokens: Vec<Token> =
+        scan(source).into_iter().filter(|token| token.kind != Kind::Comment).collect();
+    let is = |at: Option<usize>, mark: char| {
+        at.and_then(|at| tokens.get(at)).is_some_and(|token| token.is_mark(source, mark))
+    };
+    let stands = |at: usize| {
+        // A range has two dots.
+        let of_value = is(at.checked_sub(1), '.') && !is(at.checked_sub(2), '.');
+        tokens[at].kind == Kind::Word && !of_value && !is(Some(at + 1), ':')
+    };
+    (0..tokens.len()).filter(|&at| stands(at)).map(|at| tokens[at].text(source)).collect()
+}
+
 /// The first token at or behind byte `from`, which lies between tokens.
 pub fn next_token(source: &str, from: usize) -> Option<Token> {
     let rest = source[from..].trim_start();

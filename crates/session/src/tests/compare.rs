@@ -155,3 +155,23 @@ fn wrong_words_run_nothing() {
     let (_, result) = run(&mut session, "1 + 1");
     assert_eq!((result.memory.live_arrays, result.memory.pool_bytes), (1, 768 * MIB));
 }
+
+#[test]
+fn a_field_is_not_the_variable_of_its_name_and_trees_are_checkpointed() {
+    let mut session = session(&[]);
+    ok(
+        &mut session,
+        "tree! { #[derive(Clone)] struct P { w: Array, b: Array } }
+         let b = ones([256, 1024]); let w = ones([256, 1024]); let x = ones([256, 1024]);
+         let p = P { w: ones([256, 1024]) * 0.01, b: ones([256, 1024]) * 0.001 };",
+    );
+    let step =
+        "%compare jit_update(|p: &P, [x]| P { w: &p.w - x * 0.1, b: &p.b + x })(p.clone(), [&x])";
+    let plans = "jit plans 5.0, 2.0 of it beside the inputs";
+    assert!(ok(&mut session, step).contains(plans), "w and b are fields alone");
+    let told = ok(
+        &mut session,
+        "%compare grad_tree(|p: &P, [x]| (&p.w * x).tanh().sum())(&p, [&x]) styles=jit,checkpoint,offload",
+    );
+    assert!(told.contains("checkpoint plans") && told.contains("offload plans"), "{told}");
+}

@@ -1,10 +1,10 @@
 //! Reductions: accumulators of one chunk's lanes, joined in trees of fixed shape.
 //!
-//! A row is cut into pieces of [`PIECE`] elements. Within a piece element i goes to lane i mod 64; the lanes then join
-//! pairwise, and the pieces too. The shape depends on the length alone, so a result never depends on the threads.
+//! A row is cut into pieces of [`PIECE`] elements. Within a piece element i goes to lane i mod 64, a block by itself first,
+//! since the longer a chain of sums, the more it rounds away; the lanes then join pairwise, and the pieces too. The shape depends on the length alone, so a result never depends on the threads.
 
 use super::contest::{First, by_position};
-use super::lanes::{Block, BlockFn, CHUNK, Operand, Versions};
+use super::lanes::{BLOCK, Block, BlockFn, CHUNK, Operand, Versions};
 use super::number::Number;
 use crate::cpu::isa::Isa;
 use std::marker::PhantomData;
@@ -12,6 +12,8 @@ use vramlab_ir::{DType, ReduceKind};
 
 /// Elements of a row that one set of lanes takes.
 pub(super) const PIECE: usize = 32 * 1024;
+/// Chunks that are joined before they meet the others of a piece: a block's.
+const TOGETHER: usize = BLOCK / CHUNK;
 /// Bytes of one set of lanes: 64 values of up to 8 bytes, then 64 positions.
 pub(super) const LANES_BYTES: usize = CHUNK * 8 + CHUNK * 4;
 pub(super) const POSITIONS: usize = CHUNK * 8;
@@ -238,8 +240,12 @@ impl<J: Join> Block for Lanes<J> {
         unsafe {
             let lanes = out.cast::<[J::T; CHUNK]>();
             let mut sums = *lanes;
-            for i in 0..chunks {
-                accumulate::<J>(&mut sums, args[0].chunk(i));
+            for first in (0..chunks).step_by(TOGETHER) {
+                let mut few = *args[0].chunk(first);
+                for i in first + 1..chunks.min(first + TOGETHER) {
+                    accumulate::<J>(&mut few, args[0].chunk(i));
+                }
+                accumulate::<J>(&mut sums, &few);
             }
             *lanes = sums;
         }

@@ -1,7 +1,7 @@
 //! An expression of the user's, as code that runs it in a style.
 
 use crate::rewrite::rewrite;
-use crate::scan::{Token, scan};
+use crate::scan::{Token, names_in, scan};
 use crate::session::Session;
 
 /// The text, and the variables of the session that it names.
@@ -31,8 +31,7 @@ impl Expression {
             others: Vec::new(),
             text: text.clone(),
         };
-        for token in scan(&text) {
-            let word = token.text(&text);
+        for word in names_in(&text) {
             let variable = variables.iter().find(|variable| variable.name == word);
             let Some(variable) = variable.filter(|variable| variable.moved.is_none()) else {
                 continue;
@@ -63,14 +62,12 @@ impl Expression {
 
     /// As jitted, with a checkpoint around every function that is differentiated.
     pub fn checkpointed(&self) -> Result<String, &'static str> {
-        self.with_checkpoints("checkpoint(")
+        self.with_checkpoints("(")
     }
 
     /// As checkpointed, with the results of matrix products waiting in host memory.
     pub fn offloaded(&self) -> Result<String, &'static str> {
-        self.with_checkpoints(
-            "checkpoint_with(offload_dot_with_no_batch_dims(\"device\", \"pinned_host\"), ",
-        )
+        self.with_checkpoints("_with(offload_dot_with_no_batch_dims(\"device\", \"pinned_host\"), ")
     }
 
     fn with_checkpoints(&self, opening: &str) -> Result<String, &'static str> {
@@ -119,21 +116,27 @@ impl Expression {
     }
 }
 
-/// What differentiates a function, and which of its arguments that function is.
-const DIFFERENTIATE: [(&str, usize); 4] =
-    [("grad", 0), ("value_and_grad", 0), ("grad_wrt", 1), ("value_and_grad_wrt", 1)];
+/// What differentiates a function, which of its arguments that function is, and what puts a checkpoint around it.
+const DIFFERENTIATE: [(&str, usize, &str); 6] = [
+    ("grad", 0, "checkpoint"),
+    ("value_and_grad", 0, "checkpoint"),
+    ("grad_wrt", 1, "checkpoint"),
+    ("value_and_grad_wrt", 1, "checkpoint"),
+    ("grad_tree", 0, "checkpoint_tree"),
+    ("value_and_grad_tree", 0, "checkpoint_tree"),
+];
 
-/// `grad(f)` as `grad(checkpoint(f))` where that is the opening, wherever it stands; `None` where it
+/// `grad(f)` as `grad(checkpoint(f))` where the opening is the bracket, wherever it stands; `None` where it
 /// does not.
 fn with_checkpoints(text: &str, opening: &str) -> Option<String> {
     let tokens: Vec<Token> = scan(text);
-    let mut inserts: Vec<(usize, &str)> = Vec::new();
+    let mut inserts: Vec<(usize, String)> = Vec::new();
     for (index, token) in tokens.iter().enumerate() {
-        let found = DIFFERENTIATE.iter().find(|(name, _)| *name == token.text(text));
-        if let Some((_, position)) = found
+        let found = DIFFERENTIATE.iter().find(|(name, ..)| *name == token.text(text));
+        if let Some((_, position, checkpoint)) = found
             && let Some((start, end)) = argument(text, &tokens[index + 1..], *position)
         {
-            inserts.extend([(start, opening), (end, ")")]);
+            inserts.extend([(start, format!("{checkpoint}{opening}")), (end, ")".into())]);
         }
     }
     inserts.sort_by_key(|(at, _)| *at);
@@ -193,11 +196,15 @@ mod tests {
                 Some("grad_wrt([0, 1], checkpoint(|a| g(a)))([w])"),
             ),
             ("grad(grad(f))([x])", Some("grad(checkpoint(grad(checkpoint(f))))([x])")),
+            (
+                "grad_tree(|p: &P, [x]| f(p, x))(&p, [x])",
+                Some("grad_tree(checkpoint_tree(|p: &P, [x]| f(p, x)))(&p, [x])"),
+            ),
             ("x.grad + 1", None),
             ("grad(f", None),
             ("\"grad(f)\"", None),
         ] {
-            assert_eq!(with_checkpoints(text, "checkpoint(").as_deref(), expected, "{text}");
+            assert_eq!(with_checkpoints(text, "(").as_deref(), expected, "{text}");
         }
     }
 }
