@@ -149,8 +149,8 @@ impl Array {
             Repr::Traced(traced) => Err(placed(
                 Fault::new(FaultKind::Trace, op, format!("a traced {} has no data yet", traced.ty))
                     .help(
-                        "inside jit an array stands for a value of a later run: return it from the \
-                     function and read it there, or choose with select(c, a, b)",
+                        "inside jit, gradients, vmap and loops an array stands for values of a later run: \
+                     return it from the function and read it there, or choose with select(c, a, b) or cond",
                     ),
             )),
         }

@@ -42,6 +42,18 @@ struct Traced {
     captured: Vec<Array>,
 }
 
+/// A transform's fault of itself, under the name that the user wrote.
+fn refused(name: &str, mut fault: Fault) -> Fault {
+    if ["grad", "vjp", "jvp", "jacobian", "jacfwd"].contains(&fault.op.as_str()) {
+        fault.op = name.to_string();
+    }
+    let names_arguments = name.starts_with("grad") || name.starts_with("value_and_grad");
+    if let Some(help) = fault.help.as_mut().filter(|_| !names_arguments) {
+        *help = help.replace("name other arguments with grad_wrt", "let the function capture it");
+    }
+    placed(fault)
+}
+
 fn aliases(arrays: &[Array]) -> Vec<Array> {
     arrays.iter().map(Array::alias).collect()
 }
@@ -113,7 +125,8 @@ pub(crate) fn value_and_grad<'a>(
 ) -> Result<(Array, Vec<Array>), Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
     let traced = traced(name, f.into(), arguments)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt)
+        .map_err(|fault| refused(name, fault))?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);
     Ok((results.remove(0), gradients))
@@ -131,7 +144,8 @@ pub(crate) fn grad<'a>(
 ) -> Result<Vec<Array>, Fault> {
     let wrt = positions(name, wrt, arguments.len())?;
     let traced = traced(name, f.into(), arguments)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt)
+        .map_err(|fault| refused(name, fault))?;
     run_joint(&joint.cotangents_only(), &traced.given(arguments))
 }
 
@@ -158,7 +172,8 @@ pub(crate) fn value_and_grad_aux(
         }
     };
     let (traced, aux) = traced_as(Function { body, arg_names: &[] }, arguments, pair)?;
-    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt).map_err(placed)?;
+    let joint = vramlab_transform::value_and_grad(&traced.func, &wrt)
+        .map_err(|fault| refused(name, fault))?;
     let mut results = run_joint(&joint, &traced.given(arguments))?;
     let gradients = results.split_off(joint.results);
     Ok((results.remove(0), (results, aux), gradients))
@@ -186,7 +201,8 @@ pub(crate) fn vjp<'a>(
 ) -> Result<(Array, Pullback), Fault> {
     let traced = traced("vjp", f.into(), arguments)?;
     let wrt: Vec<usize> = (0..count).collect();
-    let joint = vramlab_transform::vjp(&traced.func, &wrt).map_err(placed)?;
+    let joint =
+        vramlab_transform::vjp(&traced.func, &wrt).map_err(|fault| refused("vjp", fault))?;
     let split = Split::new(&joint);
     let mut names = Names::new();
     let residuals = vramlab_transform::residuals(&joint);
@@ -247,7 +263,8 @@ pub(crate) fn jvp<'a>(
     }
     let traced = traced("jvp", f, arguments)?;
     let wrt: Vec<usize> = (0..tangents.len()).collect();
-    let joint = vramlab_transform::jvp(&traced.func, &wrt).map_err(placed)?;
+    let joint =
+        vramlab_transform::jvp(&traced.func, &wrt).map_err(|fault| refused("jvp", fault))?;
     // Tangents stand behind all parameters of the program, captured ones included.
     let mut given = traced.given(arguments);
     given.extend(aliases(tangents));
@@ -267,8 +284,8 @@ pub(crate) fn jacobian(
     arguments: &[Array],
 ) -> Result<Array, Fault> {
     let traced = traced(name, Function { body, arg_names: &[] }, arguments)?;
-    let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(placed)?;
-    let func = vramlab_transform::jacobian(&joint).map_err(placed)?;
+    let joint = vramlab_transform::vjp(&traced.func, &[0]).map_err(|fault| refused(name, fault))?;
+    let func = vramlab_transform::jacobian(&joint).map_err(|fault| refused(name, fault))?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -462,7 +479,7 @@ impl Rule {
 /// As [`jacobian`].
 pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
     let traced = traced("jacfwd", Function { body, arg_names: &[] }, arguments)?;
-    let func = vramlab_transform::jacfwd(&traced.func).map_err(placed)?;
+    let func = vramlab_transform::jacfwd(&traced.func).map_err(|fault| refused("jacfwd", fault))?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -472,8 +489,10 @@ pub(crate) fn jacfwd(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
 /// As [`value_and_grad`].
 pub(crate) fn hessian(body: Body, arguments: &[Array]) -> Result<Array, Fault> {
     let traced = traced("hessian", Function { body, arg_names: &[] }, arguments)?;
-    let gradient = vramlab_transform::value_and_grad(&traced.func, &[0]).map_err(placed)?;
-    let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func).map_err(placed)?;
+    let gradient = vramlab_transform::value_and_grad(&traced.func, &[0])
+        .map_err(|fault| refused("hessian", fault))?;
+    let func = vramlab_transform::jacfwd(&gradient.cotangents_only().func)
+        .map_err(|fault| refused("hessian", fault))?;
     Ok(run(&func, &traced.given(arguments), &Names::new())?.remove(0))
 }
 
@@ -489,7 +508,8 @@ pub(crate) fn residuals<'a>(
 ) -> Result<String, Fault> {
     let traced = traced("residuals", f.into(), arguments)?;
     let floats: Vec<usize> = (0..count).filter(|&at| arguments[at].ty().dtype.is_float()).collect();
-    let joint = vramlab_transform::vjp(&traced.func, &floats).map_err(placed)?;
+    let joint = vramlab_transform::vjp(&traced.func, &floats)
+        .map_err(|fault| refused("residuals", fault))?;
     Ok(vramlab_transform::residual_table(&joint, arguments.len(), origin().cell))
 }
 
@@ -549,7 +569,8 @@ pub(crate) fn vmap<'a>(
         trace::run_named("f", &types, f.arg_names.to_vec(), f.body)?;
     let batched: Vec<bool> =
         (0..func.params.len()).map(|at| at < arguments.len() && mapped.contains(&at)).collect();
-    let func = vramlab_transform::vmap(&func, &batched, size).map_err(placed)?;
+    let func =
+        vramlab_transform::vmap(&func, &batched, size).map_err(|fault| refused(name, fault))?;
     let given: Vec<Array> = arguments.iter().chain(&captured).map(Array::alias).collect();
     Ok((run(&func, &given, &Names::new())?, structure))
 }

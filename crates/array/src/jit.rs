@@ -285,13 +285,17 @@ impl JitCore {
     }
 
     /// The executable for these arguments without a run; all of them offered when `donate`.
-    fn compiled(&self, tree: &Structure, arguments: &[Arg], donate: bool) -> Result<Last, Fault> {
+    /// Compiled for these arguments; with `asked` as it would be if they were moved in, or those that are where
+    /// some are.
+    fn compiled(&self, tree: &Structure, arguments: &[Arg], asked: bool) -> Result<Last, Fault> {
         let handles = self.concrete(tree, arguments)?;
         let context = match handles.first() {
             Some(handle) => Arc::new(handle.context()),
             None => current()?,
         };
-        let mask = match donate {
+        let moved: Vec<bool> = arguments.iter().map(|arg| matches!(arg, Arg::Moved(_))).collect();
+        let mask = match asked {
+            true if moved.contains(&true) => moved,
             true => vec![true; handles.len()],
             false => donation_mask(arguments, &handles),
         };
@@ -492,7 +496,7 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// Bytes of the last call's executable under JAX's names.
     #[track_caller]
     pub fn memory_analysis(&self) -> MemoryAnalysis {
-        or_raise(last_explanation(&self.core)).analysis
+        or_raise(last_explanation(&self.core, "memory_analysis")).analysis
     }
 
     /// Bytes of what a call with these arguments would run; nothing runs.
@@ -505,7 +509,7 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
     /// The last call's way through the compiler, as text.
     #[track_caller]
     pub fn explain(&self) -> String {
-        explanation_text(&or_raise(last_explanation(&self.core)))
+        explanation_text(&or_raise(last_explanation(&self.core, "explain")))
     }
 
     /// What a call with these arguments would run, as text; nothing runs.
@@ -515,7 +519,8 @@ impl<const N: usize, Out: Tree> Jit<N, Out> {
         explanation_text(&or_raise(lowered))
     }
 
-    /// Lists each argument: whether its buffer would be reused if it were moved in, or why not.
+    /// Lists each argument: whether its buffer would be reused if it were moved in, or why not. Where some are moved
+    /// in, those.
     #[track_caller]
     pub fn donations<'a>(&self, arguments: impl Arguments<'a, N>) -> String {
         or_raise(arguments.arguments().and_then(|given| self.core.donations(&NO_TREE, &given)))
@@ -529,10 +534,10 @@ impl<const N: usize, Out> Jit<N, Out> {
     }
 }
 
-pub(crate) fn last_explanation(core: &JitCore) -> Result<Explanation, Fault> {
+pub(crate) fn last_explanation(core: &JitCore, asked: &str) -> Result<Explanation, Fault> {
     core.explanation()?.ok_or_else(|| {
         let message = format!("{} was not called yet", core.name());
-        placed(Fault::new(FaultKind::Argument, "memory_analysis", message))
+        placed(Fault::new(FaultKind::Argument, asked, message))
             .help("call it once, or lower it with the arguments in question")
     })
 }

@@ -407,7 +407,7 @@ pub(crate) fn limited(mut arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
 
 pub(crate) fn analysed(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
     of_jit("memory_analysis", arguments, |jit, _| {
-        Ok(analysis_record(&jit::last_explanation(&jit.core)?.analysis))
+        Ok(analysis_record(&jit::last_explanation(&jit.core, "memory_analysis")?.analysis))
     })
 }
 
@@ -420,7 +420,7 @@ pub(crate) fn analysed_of(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
 
 pub(crate) fn explained(arguments: Vec<Dyn>) -> Result<Dyn, Fault> {
     of_jit("explain", arguments, |jit, _| {
-        Ok(Dyn::Text(jit::explanation_text(&jit::last_explanation(&jit.core)?).into()))
+        Ok(Dyn::Text(jit::explanation_text(&jit::last_explanation(&jit.core, "explain")?).into()))
     })
 }
 

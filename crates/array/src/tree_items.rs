@@ -186,8 +186,9 @@ macro_rules! methods {
                 name: "donations",
                 place: Place::Method($class),
                 signature: "fn donations(&self, tree: &P, arrays: impl Arguments<N>) -> String",
-                doc: "Lists each leaf by its path, and each array: whether its buffer would be reused if it \
-                      were moved in, or why not; nothing runs.",
+                doc: "Lists each leaf by its path, and of a JitTree each array: whether its buffer would be \
+                      reused if it were moved in, or why not; nothing runs. A JitUpdate takes its leaves, and \
+                      borrows arrays.",
                 example: $made,
                 call: offered,
             },

@@ -114,7 +114,7 @@ macro_rules! inspected {
             /// Bytes of the last call's executable under JAX's names.
             #[track_caller]
             pub fn memory_analysis(&self) -> MemoryAnalysis {
-                or_raise(last_explanation(&self.core)).analysis
+                or_raise(last_explanation(&self.core, "memory_analysis")).analysis
             }
 
             /// Bytes of what a call with this tree and these arrays would run; nothing runs, and
@@ -131,7 +131,7 @@ macro_rules! inspected {
             /// The last call's way through the compiler, as text.
             #[track_caller]
             pub fn explain(&self) -> String {
-                explanation_text(&or_raise(last_explanation(&self.core)))
+                explanation_text(&or_raise(last_explanation(&self.core, "explain")))
             }
 
             /// What a call with this tree and these arrays would run, as text; nothing runs, and

@@ -153,9 +153,12 @@ pub static COND: Entry = Entry {
 fn infer_cond(a: &Application) -> Result<Vec<Type>, Fault> {
     if a.inputs[0] != Type::new(DType::Bool, []) {
         let what = format!("the condition is one bool[], not {}", a.inputs[0]);
-        return Err(
-            Fault::new(FaultKind::DType, a.name, what).help("reduce it with any() or all()")
-        );
+        let help = match (a.inputs[0].dtype, a.inputs[0].shape.rank()) {
+            (DType::Bool, _) => "reduce it with any() or all()",
+            (_, 0) => "compare it: .ne(0.0), or .gt(0.0)",
+            _ => "compare it, as with .gt(0.0), and reduce that with any() or all()",
+        };
+        return Err(Fault::new(FaultKind::DType, a.name, what).help(help));
     }
     let (on_true, on_false) = (a.func("on_true"), a.func("on_false"));
     takes(a, "the branch for true", on_true, &a.inputs[1..])?;

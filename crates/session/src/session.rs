@@ -486,7 +486,8 @@ impl Session {
         }
         let keeps = self.keep_outputs && !shown.is_variable;
         let number = keeps.then_some(self.running.cell);
-        sink.send(Event::Value { number, content: value::content(&shown.value, &shown.text) });
+        let text = value::readable(&shown.value).unwrap_or_else(|| shown.text.clone());
+        sink.send(Event::Value { number, content: value::content(&shown.value, &text) });
         let Some(number) = number else { return };
         if !shown.ty.starts_with('&') {
             value::own(&format!("Out[{number}]"), &shown.value);

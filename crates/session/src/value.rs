@@ -19,6 +19,29 @@ pub fn shown(value: &Dyn) -> Content {
     content(value, &text(value))
 }
 
+/// What is better read than as `{:?}`: text of several lines, and arrays in tuples and lists, whose values a reader
+/// wants as much as those of one array.
+pub fn readable(value: &Dyn) -> Option<String> {
+    match value {
+        Dyn::Text(text) => text.trim_end().contains('\n').then(|| text.trim_end().to_string()),
+        Dyn::Tuple(_) | Dyn::List(_) => {
+            let mut found = Vec::new();
+            arrays("", value, &mut found);
+            (!found.is_empty() && is_plain(value)).then(|| text(value))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a value is made of arrays and numbers alone.
+fn is_plain(value: &Dyn) -> bool {
+    match value {
+        Dyn::Tuple(values) | Dyn::List(values) => values.iter().all(is_plain),
+        Dyn::Unit | Dyn::Bool(_) | Dyn::Int(_) | Dyn::Float(_) | Dyn::Array(_) => true,
+        _ => matches!(value, Dyn::Borrowed(_)),
+    }
+}
+
 fn array_html(array: &Array, text: &str) -> String {
     format!(
         "<div style=\"font-family:monospace\"><b>{}</b><pre style=\"margin:2px 0\">{}</pre></div>",
@@ -29,7 +52,14 @@ fn array_html(array: &Array, text: &str) -> String {
 
 /// The value as `{:?}` writes it; arrays as `{}` does.
 fn text(value: &Dyn) -> String {
-    let list = |values: &[Dyn]| values.iter().map(text).collect::<Vec<_>>().join(", ");
+    let list = |values: &[Dyn]| {
+        let texts: Vec<String> = values.iter().map(text).collect();
+        match texts.iter().any(|text| text.contains('\n')) {
+            // Each below the other, its lines below its first.
+            true => texts.join(",\n").replace('\n', "\n "),
+            false => texts.join(", "),
+        }
+    };
     match value {
         Dyn::Unit => "()".into(),
         Dyn::Bool(value) => value.to_string(),

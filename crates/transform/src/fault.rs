@@ -22,7 +22,8 @@ pub(crate) fn while_loop(origin: Option<Origin>) -> Fault {
     let message = "reverse mode keeps every step's values, and how many steps a while_loop takes \
                    is not known before it runs";
     let fault = Fault::new(FaultKind::Argument, "while_loop", message).help(
-        "use fori_loop or scan, whose number of steps is fixed, with select for the condition",
+        "use fori_loop with numbers as bounds, or scan, whose number of steps is fixed, with select for the \
+         condition",
     );
     at(fault, origin)
 }

@@ -265,7 +265,17 @@ impl Checker<'_> {
             "Display" => format!("`{text}` cannot be formatted with the default formatter"),
             _ => format!("the trait `{bound}` is not implemented for `{text}`"),
         };
-        Diagnostic::check("E0277", span, message).label(label)
+        let diagnostic = Diagnostic::check("E0277", span, message).label(label);
+        match (name, self.infer.resolve(ty)) {
+            ("Tree", Ty::Struct(..)) => diagnostic.help(format!(
+                "declare it within `tree! {{ … }}`: `tree! {{ struct {text} {{ … }} }}`; its fields are arrays and \
+                 trees, and numbers stand outside"
+            )),
+            ("Tree", _) => diagnostic.help(
+                "a tree is made of arrays: tuples, arrays, `Vec`s and structs of `tree!`; numbers stand outside",
+            ),
+            _ => diagnostic,
+        }
     }
 
     /// The traits of the prelude and of the library table. A trait that is not listed here holds

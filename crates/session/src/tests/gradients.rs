@@ -163,3 +163,20 @@ fn the_least_peak_is_the_same_whatever_the_limit() {
          assert!((&d - &e).abs().max().item() == 0.0);",
     );
 }
+
+#[test]
+fn a_refusal_is_told_under_the_name_that_was_called() {
+    let mut session = session(&[]);
+    for (cell, kind, words) in [
+        ("hessian(|[x]| x.sin())([&ones([4])])", "shape", "hessian: the function gives f32[4]"),
+        ("jacobian(|[x]| x.sum())([&array([1])])", "dtype", "let the function capture it"),
+        ("grad_wrt([0], |[x]| x.sum())([&array([1])])", "dtype", "grad_wrt: argument 0 is i32[1]"),
+        ("grad_tree(|p: &Array, [x]| x + p)(&ones([3]), [&ones([3])])", "shape", "grad_tree: "),
+        ("cond(ones([4]).sum(), |x: Array| x, |x: Array| x, ones([4]))", "dtype", ".ne(0.0)"),
+        ("let j = jit_tree(|p: &Array, [x]| x + p); j.explain()", "argument", "explain: j was"),
+        ("struct Q { w: Array } let f = jit_tree(|p: &Q, []| p.w.sum());", "E0277", "tree! {"),
+    ] {
+        let told = fails(&mut session, cell, kind);
+        assert!(told.contains(words), "{told}");
+    }
+}

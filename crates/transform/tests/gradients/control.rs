@@ -311,7 +311,7 @@ fn a_while_loop_is_refused_with_the_remedy() {
     let fault = vjp(&func(text), &[0]).unwrap_err();
     assert_eq!(fault.op, "while_loop");
     assert!(fault.message.contains("how many steps"), "{fault}");
-    assert!(fault.help.unwrap().contains("fori_loop or scan"));
+    assert!(fault.help.unwrap().contains("fori_loop with numbers"));
     let none = vjp(&func(text), &[]).unwrap();
     let x = Tensor::from_f64(DType::F64, [], &[1.0]).unwrap();
     assert_eq!(evaluate(&none.func, &[x.clone(), x]).unwrap()[0].to_f64(), [16.0]);
