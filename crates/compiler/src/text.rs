@@ -438,8 +438,8 @@ pub(crate) fn gradient(
     }
     let peak = (0..alive.len()).max_by_key(|&at| (alive[at], std::cmp::Reverse(at)))?;
     let (stage, name) = (stages[peak].name(), &drafts[peak].kernel.name);
-    let used = match alive[peak] {
-        used if used < beside => format!(", {} of them in use", size(used)),
+    let used = match size(alive[peak]) {
+        used if used != size(beside) => format!(", {used} of them in use"),
         _ => String::new(),
     };
     let _ = writeln!(

@@ -13,7 +13,11 @@ impl Planner<'_> {
                 self.drop_copy(drafts, at, operand);
                 continue;
             }
-            for &(slot, read) in &draft.in_place {
+            // A donated argument first: what takes its place is no fresh result.
+            let is_temporary = |pair: &&(u32, u32)| self.storage_of(pair.1).home == Home::Temporary;
+            let (temporaries, arguments): (Vec<_>, Vec<_>) =
+                draft.in_place.iter().partition(is_temporary);
+            for (slot, read) in arguments.into_iter().chain(temporaries).copied() {
                 if self.lives[slot as usize].writers == 1 && self.takes_over(at + 1, slot, read) {
                     self.merge(read, slot);
                 }

@@ -180,3 +180,25 @@ fn a_refusal_is_told_under_the_name_that_was_called() {
         assert!(told.contains(words), "{told}");
     }
 }
+
+/// A weight that all layers share is read to the end, and the sum of its gradients has a buffer of its own: the
+/// update takes the weight's.
+#[test]
+fn a_step_of_shared_weights_updates_them_in_place() {
+    let mut session = session(&[]);
+    ok(
+        &mut session,
+        "tree! { struct P { w: Array, b: Array } }
+         fn loss(p: &P, x: &Array) -> Array {
+             let mut h = x.clone();
+             for i in 0..8 { h = (h.dot(&p.w) + &p.b).tanh(); }
+             h.square().mean()
+         }
+         let g = value_and_grad_tree(|p: &P, [x]| loss(p, x));
+         let step = jit_update(move |p: &P, [x]| { let (l, d) = g(p, [x]); (sgd(p, &d, 0.1), l) });
+         let p = P { w: randn([64, 64]) * 0.1, b: zeros([64]) }; let x = randn([128, 64]);
+         let (p, l) = step(p, [&x]);",
+    );
+    let told = ok(&mut session, "%explain step plan");
+    assert!(told.contains("aliased 16.3 K") && !told.contains("not reused"), "{told}");
+}
