@@ -1,7 +1,7 @@
 //! Calls: functions of the prelude and the library, `fn` items, closures, methods.
 
 use super::expr::WantedClosure;
-use super::{Checked, Checker, Entity};
+use super::{Checked, Checker, Entity, is_references_to_arrays};
 use crate::diagnostic::Diagnostic;
 use crate::hir::{Callee, Expr, Kind};
 use crate::ir::Span;
@@ -575,6 +575,11 @@ impl Checker<'_> {
             Some(near) => fault
                 .label(format!("help: there is a method `{near}` with a similar name"))
                 .help(format!("write `{near}`")),
+            None if is_references_to_arrays(peeled.peeled()) => {
+                fault.label(format!("method not found in `{text}`")).help(
+                    "the function gets its arguments as an array: write `|[x]|` where it is `|x|`",
+                )
+            }
             None => fault.label(format!("method not found in `{text}`")),
         }
     }

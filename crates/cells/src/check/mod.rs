@@ -498,6 +498,12 @@ impl<'n> Checker<'n> {
             let sign = if *mutable { "&mut " } else { "&" };
             fault.help.push(format!("consider borrowing here: write `{sign}` before it"));
         }
+        // As in `grad(f)(&x)`, which users of JAX write.
+        if is_references_to_arrays(&self.infer.resolve(&want))
+            && matches!(have.peeled(), Ty::Named("Array", _))
+        {
+            fault.help.push("arguments of transformed functions stand in brackets: `[&x]`".into());
+        }
         fault
     }
 
@@ -657,4 +663,11 @@ pub(crate) fn kind_of(ty: &Ty) -> crate::ty::ClosureKind {
         Ty::Named("impl FnMut", _) => crate::ty::ClosureKind::FnMut,
         _ => crate::ty::ClosureKind::Fn,
     }
+}
+
+/// `[&Array; N]`: how transformed functions take arrays.
+fn is_references_to_arrays(ty: &Ty) -> bool {
+    let Ty::Array(element, _) = ty else { return false };
+    let Ty::Ref(false, of) = &**element else { return false };
+    matches!(**of, Ty::Named("Array", _))
 }

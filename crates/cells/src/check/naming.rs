@@ -135,9 +135,14 @@ impl Checker<'_> {
             return Ok(Expr { kind: Kind::Constant(item), ty, span });
         }
         if library::surface_function(name).is_some() || library::function(name).is_some() {
+            let signature = library::surface_function(name).map_or("", |item| item.signature);
+            let instead = match signature.starts_with(&format!("fn {name}()")) {
+                true => format!("call it: `{name}()`"),
+                false => format!("wrap it: `|x| {name}(x)`"),
+            };
             return Err(Diagnostic::unsupported(
                 span,
-                format!("the function `{name}` as a value; wrap it: `|x| {name}(x)`"),
+                format!("the function `{name}` as a value; {instead}"),
             ));
         }
         if crate::signature::builtin_type(name).is_some() || library::is_known_type(name) {
