@@ -8,7 +8,8 @@ pub const FILE_MARK: char = '\u{1}';
 /// Stands before the message of a fault that ended a file.
 pub const FAULT_MARK: char = '\u{2}';
 
-/// What a session shows of a value: arrays by `Display`, nothing of `()`, the rest by `Debug`. The
+/// What a session shows of a value: arrays by `Display`, nothing of `()`, the rest by `Debug` (but for
+/// containers of arrays, of which it shows the values: they are no tails of these cells). The
 /// choice is made at run time by the type's name, since a choice by traits would want the type of
 /// `1` before its default is due.
 const SHOWING: &str = "

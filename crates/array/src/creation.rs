@@ -32,12 +32,12 @@ crate::declare::functions! { ITEMS:
     eye_as(dtype: DType, n: Extent) = crate::create::eye_as,
         "The identity matrix of an element type.", "eye_as(I32, 3)";
     uniform(shape: Shape) = crate::random::uniform,
-        "f32, uniform on [0, 1). Inside jit the draw belongs to the trace: every call gives the same numbers.",
+        "f32, uniform on [0, 1). Inside jit a draw belongs to the trace: every call gives the same numbers, and so do the steps of a loop and the examples of a vmap.",
         "uniform([2, 3])";
     rand(shape: Shape) = crate::random::uniform,
         "The same as uniform.", "rand([2, 3])";
     randn(shape: Shape) = crate::random::randn,
-        "f32, of the standard normal distribution. Inside jit the draw belongs to the trace: every call gives the same numbers.",
+        "f32, of the standard normal distribution. Inside jit a draw belongs to the trace: every call gives the same numbers, and so do the steps of a loop and the examples of a vmap.",
         "randn([2, 3])";
     randint(shape: Shape, low: Int, high: Int) = crate::random::randint,
         "i32, uniform from low up to and without high.", "randint([4], 0, 10)";

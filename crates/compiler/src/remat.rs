@@ -137,9 +137,9 @@ fn outside(graph: &Graph, lowered: &Lowered) -> u64 {
 
 fn too_small(name: &str, lowered: &Lowered, limit: u64, outside: u64) -> Fault {
     let results: u64 = lowered.plan.fresh_bytes.iter().sum();
+    let [asked, _] = apart([limit, outside]);
     let message = format!(
-        "a limit of {} is below what the call itself holds: arguments {}, results {}",
-        text::size(limit),
+        "a limit of {asked} is below what the call itself holds: arguments {}, results {}",
         text::size(outside - results),
         text::size(results),
     );
@@ -148,6 +148,12 @@ fn too_small(name: &str, lowered: &Lowered, limit: u64, outside: u64) -> Fault {
          moved in can become results",
         text::size(outside)
     ))
+}
+
+/// Two sizes in words, exact where they would read the same.
+fn apart(bytes: [u64; 2]) -> [String; 2] {
+    let short = bytes.map(text::size);
+    if short[0] == short[1] { bytes.map(|bytes| format!("{bytes} bytes")) } else { short }
 }
 
 /// The least peak, and the largest of what is there at it.
@@ -178,11 +184,7 @@ fn out_of_reach(name: &str, graph: &Graph, lowered: &Lowered, limit: u64, plain:
     if more > 0 {
         held.push(format!("and {more} more"));
     }
-    let bytes = [lowered.plan.peak_bytes, limit];
-    let [mut least, mut asked] = bytes.map(text::size);
-    if least == asked {
-        [least, asked] = bytes.map(|bytes| format!("{bytes} bytes"));
-    }
+    let [least, asked] = apart([lowered.plan.peak_bytes, limit]);
     let message = format!(
         "{least} is the least peak that was found by computing values again, and the limit is {asked}; held \
          there beside arguments and results: {}",

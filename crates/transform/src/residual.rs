@@ -80,7 +80,7 @@ fn wanted_by(joint: &Joint, cut: &Cut, value: Value) -> Vec<(&'static str, Optio
 pub fn residual_table(joint: &Joint, arguments: usize, cell: u32) -> String {
     let rows: Vec<[String; 4]> =
         residuals(joint).iter().map(|residual| row(joint, residual, arguments, cell)).collect();
-    let mut text = total(joint);
+    let mut text = total(joint, arguments);
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: Vec<usize> = (0..3).map(|column| width(column).unwrap_or(0)).collect();
     for [ty, bytes, made, wanted] in &rows {
@@ -113,7 +113,7 @@ fn idle_checkpoints(joint: &Joint, cell: u32) -> String {
 }
 
 /// Arguments are there anyway: what is made and kept is what a gradient costs in memory.
-fn total(joint: &Joint) -> String {
+fn total(joint: &Joint, arguments: usize) -> String {
     let all = residuals(joint);
     let made: Vec<&Residual> = all.iter().filter(|residual| residual.param.is_none()).collect();
     let (offloaded, held): (Vec<&Residual>, Vec<&Residual>) =
@@ -123,17 +123,21 @@ fn total(joint: &Joint) -> String {
         let plural = if of.len() == 1 { "" } else { "s" };
         format!("{bytes} in {} value{plural}", of.len())
     };
-    let kept = all.len() - made.len();
-    let arguments = match kept {
-        0 => String::new(),
-        1 => ", and one argument, which is there anyway".to_string(),
-        n => format!(", and {n} arguments, which are there anyway"),
+    let given = all.iter().filter(|residual| residual.param.is_some_and(|at| at < arguments));
+    let (given, kept) = (given.count(), all.len() - made.len());
+    let there = match (given, kept - given) {
+        (0, 0) => String::new(),
+        (1, 0) => ", and one argument, which is there anyway".to_string(),
+        (n, 0) => format!(", and {n} arguments, which are there anyway"),
+        (0, 1) => ", and one captured array, which is there anyway".to_string(),
+        (0, n) => format!(", and {n} captured arrays, which are there anyway"),
+        (n, m) => format!(", and {} arguments or captured arrays, which are there anyway", n + m),
     };
     let offloaded = match offloaded.is_empty() {
         true => String::new(),
         false => format!(", {} offloaded to pinned_host", sum(&offloaded)),
     };
-    format!("kept for the backward pass: {}{offloaded}{arguments}\n", sum(&held))
+    format!("kept for the backward pass: {}{offloaded}{there}\n", sum(&held))
 }
 
 fn row(joint: &Joint, residual: &Residual, arguments: usize, cell: u32) -> [String; 4] {

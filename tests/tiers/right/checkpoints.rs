@@ -30,3 +30,9 @@ let net = grad(|[x, a, b]| {
 net([&h, &w, &w]).shape()
 // %%
 residuals(|[x, w]| x.dot(w).tanh().sum(), [&h, &w]).contains("argument 1")
+// %%
+fn first([h]: [&Array; 1]) -> Array { h.tanh() }
+fn second([h]: [&Array; 1]) -> Array { h.sin() }
+let both = checkpoint_segments(2, vec![first, second]);
+let slope = grad(move |a: [&Array; 1]| both(a).sum())([&zeros([2])]);
+println!("{slope}");

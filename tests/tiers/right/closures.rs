@@ -75,3 +75,17 @@ let early = |n: i32| {
 let s = String::from("gone");
 let consume = move || s;
 consume()
+// %%
+fn double(x: i32) -> i32 { x * 2 }
+fn square(x: i32) -> i32 { x * x }
+let fs = [double, square, double];
+fs[0](3) + fs[1](3)
+// %%
+let fs = vec![|x: i32| x + 1, |x: i32| x * 10];
+fs.iter().map(|f| f(4)).sum::<i32>()
+// %%
+let f = if fs.len() > 5 { double } else { square };
+f(7)
+// %%
+let f = match fs.len() { 2 => square, _ => |x: i32| x - 1 };
+f(9)

@@ -101,7 +101,12 @@ impl Checker<'_> {
         };
         let then = self.merge(&mut merge, then, expected)?;
         self.diverges = false;
-        let hint = merge.ty.clone().or_else(|| expected.cloned());
+        // Another function is no mismatch: both become pointers.
+        let own = merge
+            .ty
+            .clone()
+            .filter(|ty| !matches!(self.infer.shallow(ty), Ty::FnItem(..) | Ty::Closure(_)));
+        let hint = own.or_else(|| expected.cloned());
         let other = self.expr(otherwise, hint.as_ref())?;
         let other_diverges = self.diverges;
         let other = self.merge(&mut merge, other, expected)?;

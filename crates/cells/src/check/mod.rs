@@ -630,6 +630,24 @@ impl<'n> Checker<'n> {
         Ok(Expr { kind: Kind::Borrow(wanted, Box::new(target)), ty, span })
     }
 
+    /// Two functions, or closures without captures, have in common that they can be called by a pointer.
+    fn common_pointer(&mut self, target: &Ty, expr: &Expr) -> Option<Ty> {
+        let (want, have) = (self.infer.shallow(target), self.infer.shallow(&expr.ty));
+        let sig = match (&want, &have) {
+            (Ty::FnItem(a, _), Ty::FnItem(b, _)) if a == b => return None,
+            (Ty::Closure(a), Ty::Closure(b)) if a.id == b.id => return None,
+            (Ty::FnItem(_, sig), Ty::FnItem(..) | Ty::Closure(_)) => sig.clone(),
+            (Ty::Closure(closure), Ty::FnItem(..) | Ty::Closure(_)) => {
+                let words = self.infer.text(&want);
+                let words = format!("expected fn pointer, found closure `{words}`");
+                self.pointers.push((closure.id, expr.span, words));
+                Arc::new(closure.sig.clone())
+            }
+            _ => return None,
+        };
+        Some(Ty::FnPtr(sig))
+    }
+
     /// A branch's value joins the common type.
     fn merge(&mut self, merge: &mut Merge, expr: Expr, expected: Option<&Ty>) -> Checked<Expr> {
         if self.infer.shallow(&expr.ty).is_never() {
@@ -644,6 +662,7 @@ impl<'n> Checker<'n> {
         };
         match target {
             Some(target) => {
+                let target = self.common_pointer(&target, &expr).unwrap_or(target);
                 let expr = self.coerce(expr, &target)?;
                 merge.ty = Some(target);
                 Ok(expr)

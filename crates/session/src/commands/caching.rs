@@ -144,8 +144,14 @@ fn entries_of(session: &Session, name: &str) -> Result<Vec<CacheEntry>, Refusal>
     let names = function_names(session);
     let near = nearest(name, names.iter().map(String::as_str))
         .map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+    let variables = session.interpreter.variables();
+    let jitted = variables.iter().any(|v| v.name == name && v.ty.starts_with("Jit"));
+    let first = match jitted {
+        true => "call it first: a call that was refused compiled nothing",
+        false => "functions of `jit` are compiled when they are called",
+    };
     Err(Refusal::new(format!("`{name}` was never compiled{near}"))
-        .help(format!("call it first; {}", known_functions(&names))))
+        .help(format!("{first}; {}", known_functions(&names))))
 }
 
 const MOST_ENTRIES: usize = 60;
