@@ -18,7 +18,7 @@ const ROUNDS: usize = 48;
 
 /// What is tried when that misses the limit: peaks between it and the limit, in parts of the way, and runs of
 /// so many values that are computed again together.
-const TARGETS: [u64; 4] = [3, 2, 1, 0];
+const TARGETS: [u64; 3] = [3, 2, 1];
 const RUNS: [usize; 7] = [2, 3, 4, 5, 6, 8, 12];
 
 /// Why a program does not fit its limit.
@@ -66,46 +66,52 @@ pub(crate) fn fit(
     let turns = if plain { turns(graph, &least.1) } else { Vec::new() };
     let views: Vec<View> =
         turns.into_iter().filter_map(|turn| View::new(graph, &least.1, turn)).collect();
-    for view in views {
-        // The peak with these values computed again.
-        let with = |victims: &BTreeSet<NodeId>, least: &mut (Graph, Lowered)| {
-            let rewritten = Rewriter::new(&view, victims).graph();
-            let (prepared, mut lowered) = lower(&rewritten);
-            let peak = lowered.plan.peak_bytes;
-            if peak < least.1.plan.peak_bytes {
-                if options.explain {
-                    let values = if victims.len() == 1 { "value" } else { "values" };
-                    let how = format!("{} {values} computed again", victims.len());
-                    let note = said(&how, lowered.flops(), flops, [limit, before, peak]);
-                    lowered.fused.notes.insert(0, note);
-                }
-                *least = (prepared, lowered);
+    // The peak with these values computed again.
+    let with = |view: &View, victims: &BTreeSet<NodeId>, least: &mut (Graph, Lowered)| {
+        let rewritten = Rewriter::new(view, victims).graph();
+        let (prepared, mut lowered) = lower(&rewritten);
+        let peak = lowered.plan.peak_bytes;
+        if peak < least.1.plan.peak_bytes {
+            if options.explain {
+                let values = if victims.len() == 1 { "value" } else { "values" };
+                let how = format!("{} {values} computed again", victims.len());
+                let note = said(&how, lowered.flops(), flops, [limit, before, peak]);
+                lowered.fused.notes.insert(0, note);
             }
-            peak
-        };
-        let widened = |target: u64, least: &mut (Graph, Lowered)| {
-            let (mut victims, mut above) = (BTreeSet::new(), before);
-            for _ in 0..ROUNDS {
-                if above <= target || !view.widen(&mut victims, above - target) {
-                    break;
-                }
-                above = with(&victims, least);
+            *least = (prepared, lowered);
+        }
+        peak
+    };
+    let widened = |view: &View, target: u64, least: &mut (Graph, Lowered)| {
+        let (mut victims, mut above) = (BTreeSet::new(), before);
+        for _ in 0..ROUNDS {
+            if above <= target || !view.widen(&mut victims, above - target) {
+                break;
             }
-        };
-        widened(limit, &mut least);
+            above = with(view, &victims, least);
+        }
+    };
+    let missed = |least: &(Graph, Lowered)| least.1.plan.peak_bytes.saturating_sub(limit);
+    for view in &views {
+        widened(view, limit, &mut least);
+        if missed(&least) == 0 {
+            return Ok(least);
+        }
+    }
+    for view in &views {
         // A choice that aims lower than can be reached overshoots.
         for part in TARGETS {
-            let missed = least.1.plan.peak_bytes.saturating_sub(limit);
-            if missed > 0 {
-                widened(limit + missed * part / 4, &mut least);
+            let by = missed(&least);
+            if by > 0 {
+                widened(view, limit + by * part / 4, &mut least);
             }
         }
         for run in RUNS.into_iter().filter(|&run| run < view.candidates.len()) {
-            if least.1.plan.peak_bytes > limit {
-                with(&view.runs(run), &mut least);
+            if missed(&least) > 0 {
+                with(view, &view.runs(run), &mut least);
             }
         }
-        if least.1.plan.peak_bytes <= limit {
+        if missed(&least) == 0 {
             return Ok(least);
         }
     }
