@@ -443,6 +443,11 @@ impl Interpreter {
         }
     }
 
+    /// Whether a session variable has this name, moved or not.
+    pub fn has_variable(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
+    }
+
     /// The session's variables in the order of their making.
     pub fn variables(&self) -> Vec<Variable> {
         let mut bindings: Vec<(&String, &Binding)> = self.variables.iter().collect();

@@ -188,8 +188,7 @@ impl Session {
     }
 
     fn parts(&self, code: &str) -> Parts {
-        let variables = self.interpreter.variables();
-        split(code, &|name| variables.iter().any(|variable| variable.name == name))
+        split(code, &|name| self.interpreter.has_variable(name))
     }
 
     /// What a report says of the cell at hand beside its figures.
@@ -444,8 +443,7 @@ impl Session {
     }
 
     fn has_output(&self, number: u32) -> bool {
-        let name = out_name(number);
-        self.interpreter.variables().iter().any(|variable| variable.name == name)
+        self.interpreter.has_variable(&out_name(number))
     }
 
     fn missing_output(&self, number: u32) -> CellError {
