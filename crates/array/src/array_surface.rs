@@ -52,10 +52,10 @@ pub mod layout {
             "Surrounded by a value: (before, behind) for each axis.",
             "ones([2]).pad([(1, 2)], 0.0)";
         take(indices: Operand, axis: Axis) = crate::layout::take,
-            "Elements at integer positions along an axis; positions outside are moved to its ends.",
+            "Elements at integer positions along an axis; negative ones count from its end, positions outside are moved to its ends.",
             "linspace(0.0, 0.9, 10).take(array([3, 1]), 0)";
         scatter_add(indices: Operand, updates: Operand, axis: Axis) = crate::layout::scatter_add,
-            "With updates added at integer positions along an axis; equal positions add up, positions outside are moved to its ends.",
+            "With updates added at integer positions along an axis; equal positions add up, negative ones count from its end, positions outside are moved to its ends.",
             "zeros([4]).scatter_add(array([1, 3, 1]), ones([3]), 0)";
         cumsum(axis: Axis) = crate::reduce::cumsum,
             "The sum of the elements up to each along an axis.",

@@ -265,7 +265,7 @@ pub(crate) fn positions(op: &str, given: Input) -> Result<Array, Fault> {
     }
 }
 
-/// Elements at positions along an axis, clamped to it.
+/// Elements at positions along an axis, negative ones from its end, clamped to it.
 pub(crate) fn take(x: Input, indices: Input, axis: i64) -> Result<Array, Fault> {
     let x = array_of(x)?;
     let axis = vramlab_ops::axis("take", x.ty(), axis)?;
@@ -279,7 +279,7 @@ pub(crate) fn take(x: Input, indices: Input, axis: i64) -> Result<Array, Fault> 
     apply("take", &vramlab_ops::GATHER, params, &inputs, &[x.dtype(), DType::I32])
 }
 
-/// `x` with updates added at positions along an axis, clamped to it; equal positions add up. The
+/// `x` with updates added at positions along an axis, taken as [`take`] takes them; equal positions add up. The
 /// updates have the shape that `take` gives there.
 pub(crate) fn scatter_add(
     x: Input,

@@ -359,7 +359,8 @@ fn scatter_add(axis: usize, inputs: &[&Tensor], out: Type) -> Result<Tensor, Fau
     let mut sums: Vec<Accumulator> = operand.literals().map(Accumulator::starting_at).collect();
     for (i, value) in updates.literals().enumerate() {
         let at = coordinates(dims, i);
-        let index = broadcast_read(indices, &at).as_i64().clamp(0, shape[axis] as i64 - 1);
+        let (index, extent) = (broadcast_read(indices, &at).as_i64(), shape[axis] as i64);
+        let index = if index < 0 { index + extent } else { index }.clamp(0, extent - 1);
         let mut own = at[..axis].to_vec();
         own.push(index as usize);
         own.extend_from_slice(&at[at.len() - behind..]);

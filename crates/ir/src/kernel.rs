@@ -167,7 +167,7 @@ pub struct Cumulative {
 }
 
 /// `write[o, clamp(indices[j]), i] += updates[o, j, i]` for j ascending: `write` is dense `[outer,
-/// extent, inner]`, `updates` dense `[outer, count, inner]`, `indices` i32.
+/// extent, inner]`, `updates` dense `[outer, count, inner]`, `indices` i32, negative ones from the end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Scatter {
     pub dtype: DType,

@@ -78,9 +78,9 @@ pub enum Lowering {
         axis: usize,
         reverse: bool,
     },
-    /// Input 0 with the elements of input 2 added along `axis` at the i32 indices of input 1, which
-    /// are clamped to the axis: the transpose of a gather, whose indices look the same. Indices that
-    /// are equal add up.
+    /// Input 0 with the elements of input 2 added along `axis` at the i32 indices of input 1, of which
+    /// negative ones count from the end and all are clamped to the axis: the transpose of a gather, whose
+    /// indices look the same. Indices that are equal add up.
     ScatterAdd {
         axis: usize,
     },

@@ -1,5 +1,5 @@
 //! Ops whose positions are data: indices and starts are `i32`, and clamped so that every read and
-//! write stays inside, as in XLA.
+//! write stays inside, as in XLA. Negative indices of a gather count from the end, as in JAX and NumPy.
 
 use crate::application::Application;
 use crate::batch::{Batch, Examples, moved};
@@ -7,9 +7,10 @@ use crate::domain::Domain;
 use crate::entry::{Entry, Format, Meaning, Operands, ParamSpec};
 use crate::rule::Derivative::Rule;
 use crate::rule::{self, Term};
-use crate::{IOTA, MAXIMUM, MINIMUM};
+use crate::{IOTA, LT, MAXIMUM, MINIMUM};
 use vramlab_ir::{
-    DType, Fault, FaultKind, Inst, Lowering, Param, Params, ScalarProgram, Shape, Type,
+    DType, Fault, FaultKind, Inst, Literal, Lowering, Param, Params, ScalarOp, ScalarProgram,
+    Shape, Type,
 };
 
 /// The ops of this file.
@@ -18,7 +19,8 @@ pub static INDEXING: &[&Entry] = &[&GATHER, &SCATTER_ADD, &DYNAMIC_SLICE, &DYNAM
 /// Elements at indices along one axis.
 pub static GATHER: Entry = Entry {
     name: "gather",
-    doc: "Elements of x at i32 indices along one axis, clamped to it. The result's shape is x's with \
+    doc: "Elements of x at i32 indices along one axis: negative ones count from its end, and what lies outside \
+          is clamped to it. The result's shape is x's with \
           that axis replaced by the indices' shape; the indices carry one trailing extent of 1 for \
           each axis of x behind it (a free reshape), so that they broadcast to the result.",
     example: "take(linspace(0.0, 0.9, 10), array([3, 1]), 0)",
@@ -66,8 +68,13 @@ fn trailing(a: &Application, ones: usize) -> Fault {
 
 fn lower_gather(a: &Application) -> Lowering {
     let mut program = ScalarProgram::default();
-    let index = program.input(1, DType::I32);
+    let given = program.input(1, DType::I32);
     let (dtype, axis) = (a.inputs[0].dtype, a.int("axis") as u32);
+    let i32_of = |value: usize| Literal::from_i64(DType::I32, value as i64);
+    let [zero, extent] = [0, a.inputs[0].shape[axis as usize]].map(|v| program.literal(i32_of(v)));
+    let negative = program.op(ScalarOp::Lt, DType::I32, &[given, zero]);
+    let behind = program.op(ScalarOp::Add, DType::I32, &[given, extent]);
+    let index = program.op(ScalarOp::Select, DType::I32, &[negative, behind, given]);
     program.push(Inst::Gather { input: 0, dtype, axis, index });
     Lowering::Elementwise(program)
 }
@@ -75,8 +82,8 @@ fn lower_gather(a: &Application) -> Lowering {
 /// Elements added at indices along one axis.
 pub static SCATTER_ADD: Entry = Entry {
     name: "scatter_add",
-    doc: "x with updates added at i32 indices along one axis, clamped to it as gather clamps them (JAX's \
-          mode clip, where its default drops what lies outside): the transpose of gather. The \
+    doc: "x with updates added at i32 indices along one axis, taken as gather takes them (outside as JAX's \
+          mode clip, where its default drops what lies there): the transpose of gather. The \
           updates have the shape that gather gives for these indices; equal indices add up.",
     example: "scatter_add(zeros([4]), array([1, 3, 1]), ones([3]), 0)",
     operands: Operands::Exactly(3),
@@ -265,7 +272,7 @@ fn joined<'r>(b: &Examples<'r>, x: Term<'r>) -> Term<'r> {
     rows.reshape(&Shape::new([&[shape[0] * shape[1]], &shape[2..]].concat()))
 }
 
-/// Each example's indices, clamped to its axis and moved to where [`joined`] has its slices.
+/// Each example's indices, counted and clamped within its axis and moved to where [`joined`] has its slices.
 fn positions<'r>(b: &Examples<'r>) -> Term<'r> {
     let (x, axis) = (b.shape(0), axis_of(b));
     let own = b.shape(1);
@@ -273,7 +280,10 @@ fn positions<'r>(b: &Examples<'r>) -> Term<'r> {
     let ones = vec![1; x.rank() - 1];
     let shape = b.leading(&[&own[..split], &ones].concat());
     let last = b.start(x[axis] as i64 - 1);
-    let inside = b.x(1).with(&MAXIMUM, b.start(0)).with(&MINIMUM, last).reshape(&shape);
+    let given = b.x(1);
+    let behind = given + b.start(x[axis] as i64);
+    let counted = given.with(&LT, b.start(0)).select(behind, given);
+    let inside = counted.with(&MAXIMUM, b.start(0)).with(&MINIMUM, last).reshape(&shape);
     let column = Shape::new([&[b.size], vec![1; shape.rank() - 1].as_slice()].concat());
     let params = Params::new()
         .with("dtype", Param::DType(DType::I32))

@@ -51,3 +51,9 @@ f(&params) + f(&params[1..])
 // %%
 let [a, b, c] = [&params[0], &params[1], &params[2]];
 (a + b - c).sum().item()
+// %%
+let x = linspace(1.0, 4.0, 4);
+println!("{} {}", x.take(array([-1, -4, 3, 7, -9]), 0), x.at(-1));
+println!("{}", zeros([4]).scatter_add(array([-1, -2]), ones([2]), 0));
+println!("{}", grad(|[x]| x.take(array([-1, -1, 0]), 0).sum())([&x]));
+println!("{}", vmap(|[x, i]| x.take(i, 0))([&ones([2, 3]).cumsum(1), &array([[-1, 0], [1, -3]])]));

@@ -106,7 +106,8 @@ fn running_sums_and_scatters() {
         let at = array([1, 0, 1]);
         let updates = array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
         assert_values(&x.scatter_add(&at, updates, 1), &[3.0, 6.0, 8.0, 14.0]);
-        assert_values(&zeros([3]).scatter_add(array([7, -1]), 2, 0), &[2.0, 0.0, 2.0]);
+        assert_values(&zeros([3]).scatter_add(array([7, -1]), 2, 0), &[0.0, 0.0, 4.0]);
+        assert_values(&zeros([3]).scatter_add(array([-2, -7]), 2, 0), &[2.0, 2.0, 0.0]);
     });
 }
 

@@ -90,6 +90,8 @@ fn positions_may_be_data() {
         assert_values(&x.take(array([2, 0]), 0).slice((.., 0)), &[8.0, 0.0]);
         assert_eq!(x.take(array([[1, 2], [0, 1]]), 1).shape(), vec![3, 2, 2]);
         assert_values(&x.take(array([9]), 1), &[3.0, 7.0, 11.0]);
+        assert_values(&x.take(array([-1]), 1), &[3.0, 7.0, 11.0]);
+        assert_values(&x.take(array([-9]), 1), &[0.0, 4.0, 8.0]);
         assert_values(&arange(5).take(1, 0), &[1.0]);
         assert_eq!(fault(|| x.take(array([0.5]), 0)).kind, FaultKind::DType);
         assert_values(&arange(10).dynamic_slice([3], [4]), &[3.0, 4.0, 5.0, 6.0]);

@@ -432,6 +432,7 @@ impl Launch<'_, '_> {
             let [o, j, i] =
                 [at / body.inner / body.count, at / body.inner % body.count, at % body.inner];
             let index = self.memory.get(indices, DType::I32, j as isize).as_i64();
+            let index = if index < 0 { index + body.extent as i64 } else { index };
             let index = index.clamp(0, body.extent as i64 - 1) as usize;
             let value = self.memory.get(updates, body.dtype, at as isize);
             sums[(o * body.extent + index) * body.inner + i].push(value);

@@ -53,6 +53,7 @@ fn execute_scatter(image: &Scatter, buffers: &mut Buffers) {
     for at in 0..image.outer * image.count * image.inner {
         let line = at / image.inner;
         let index = load(&indices, &[line % image.count], 0, buffers).as_i64();
+        let index = if index < 0 { index + image.extent as i64 } else { index };
         let index = index.clamp(0, image.extent as i64 - 1) as usize;
         let element = (line / image.count * image.extent + index) * image.inner + at % image.inner;
         let values = [load(&write, &[element], 0, buffers), load(&updates, &[at], 0, buffers)];

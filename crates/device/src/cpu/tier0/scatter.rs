@@ -66,6 +66,9 @@ impl Scatter {
                 for j in 0..count {
                     // SAFETY: the buffer holds `count` indices (checked by `whole`), which are aligned.
                     let index = unsafe { indices.as_ptr().cast::<i32>().add(j).read() };
+                    // Negative ones count from the end.
+                    let index =
+                        if index < 0 { index as isize + extent as isize } else { index as isize };
                     let index = (index.max(0) as usize).min(extent - 1);
                     let to = ((o * extent + index) * inner + first) * size;
                     let from = ((o * count + j) * inner + first) * size;
