@@ -284,9 +284,8 @@ impl JitCore {
         Ok(Traced { finished, structure })
     }
 
-    /// The executable for these arguments without a run; all of them offered when `donate`.
-    /// Compiled for these arguments; with `asked` as it would be if they were moved in, or those that are where
-    /// some are.
+    /// The executable for these arguments without a run; with `asked` as if those that are moved in could be
+    /// reused whoever else holds them, or all where none is.
     fn compiled(&self, tree: &Structure, arguments: &[Arg], asked: bool) -> Result<Last, Fault> {
         let handles = self.concrete(tree, arguments)?;
         let context = match handles.first() {

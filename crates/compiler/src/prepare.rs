@@ -92,6 +92,9 @@ pub(crate) fn prepare(graph: &mut Graph, donate: &[bool], options: &Options) {
 /// A barrier before a region is stored, as a copy. Where another operand holds the region back for the same
 /// nodes, the value is read where it lies. First values are copied anyway.
 fn wait_once(graph: &mut Graph) {
+    if graph.nodes.iter().all(|node| node.kind != Kind::Barrier) {
+        return;
+    }
     // What each node waits for, by the first barrier with that list.
     let mut lists: Vec<NodeId> = Vec::new();
     let mut waits: Vec<Vec<usize>> = Vec::with_capacity(graph.nodes.len());

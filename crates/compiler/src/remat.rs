@@ -44,13 +44,7 @@ pub(crate) fn fit(
     options: &Options,
     limit: u64,
 ) -> Result<(Graph, Lowered), Box<Refused>> {
-    let lower = |graph: &Graph| {
-        let mut graph = graph.clone();
-        prepare::prepare(&mut graph, donate, options);
-        let lowered = Lowered::best(&graph, donate, options);
-        (graph, lowered)
-    };
-    let (prepared, first) = lower(graph);
+    let (prepared, first) = lower(graph, donate, options);
     if first.plan.peak_bytes <= limit {
         return Ok((prepared, first));
     }
@@ -62,62 +56,95 @@ pub(crate) fn fit(
     }
     // A loop is one kernel here; what happens inside it is a checkpoint's business.
     let plain = graph.regions.is_empty();
-    let mut least = (prepared, first);
-    let turns = if plain { turns(graph, &least.1) } else { Vec::new() };
+    let turns = if plain { turns(graph, &first) } else { Vec::new() };
     let views: Vec<View> =
-        turns.into_iter().filter_map(|turn| View::new(graph, &least.1, turn)).collect();
-    // The peak with these values computed again.
-    let with = |view: &View, victims: &BTreeSet<NodeId>, least: &mut (Graph, Lowered)| {
-        let rewritten = Rewriter::new(view, victims).graph();
-        let (prepared, mut lowered) = lower(&rewritten);
-        let peak = lowered.plan.peak_bytes;
-        if peak < least.1.plan.peak_bytes {
-            if options.explain {
-                let values = if victims.len() == 1 { "value" } else { "values" };
-                let how = format!("{} {values} computed again", victims.len());
-                let note = said(&how, lowered.flops(), flops, [limit, before, peak]);
-                lowered.fused.notes.insert(0, note);
+        turns.into_iter().filter_map(|turn| View::new(graph, &first, turn)).collect();
+    let mut search = Search { donate, options, limit, before, flops, least: (prepared, first) };
+    if views.iter().any(|view| search.quickly(view)) || views.iter().any(|view| search.long(view)) {
+        return Ok(search.least);
+    }
+    let (graph, lowered) = &search.least;
+    let fault = out_of_reach(name, graph, lowered, limit, plain);
+    let peak = lowered.plan.peak_bytes;
+    Err(Box::new(Refused { fault, peak, reachable: true, before, flops }))
+}
+
+fn lower(graph: &Graph, donate: &[bool], options: &Options) -> (Graph, Lowered) {
+    let mut graph = graph.clone();
+    prepare::prepare(&mut graph, donate, options);
+    let lowered = Lowered::best(&graph, donate, options);
+    (graph, lowered)
+}
+
+/// What was tried so far.
+struct Search<'a> {
+    donate: &'a [bool],
+    options: &'a Options,
+    limit: u64,
+    /// Peak and FLOPs without a limit.
+    before: u64,
+    flops: u64,
+    /// The program with the least peak.
+    least: (Graph, Lowered),
+}
+
+impl Search<'_> {
+    /// Bytes above the limit.
+    fn missed(&self) -> u64 {
+        self.least.1.plan.peak_bytes.saturating_sub(self.limit)
+    }
+
+    /// Aims at the limit; whether it is reached.
+    fn quickly(&mut self, view: &View) -> bool {
+        self.widen(view, self.limit);
+        self.missed() == 0
+    }
+
+    /// Aims higher, since a choice that aims lower than can be reached overshoots, and tries runs of several
+    /// lengths; whether the limit is reached.
+    fn long(&mut self, view: &View) -> bool {
+        for part in TARGETS {
+            let missed = self.missed();
+            if missed > 0 {
+                self.widen(view, self.limit + missed * part / 4);
             }
-            *least = (prepared, lowered);
         }
-        peak
-    };
-    let widened = |view: &View, target: u64, least: &mut (Graph, Lowered)| {
-        let (mut victims, mut above) = (BTreeSet::new(), before);
+        for run in RUNS.into_iter().filter(|&run| run < view.candidates.len()) {
+            if self.missed() > 0 {
+                self.with(view, &view.runs(run));
+            }
+        }
+        self.missed() == 0
+    }
+
+    /// Drops more and more values until the peak is at the target.
+    fn widen(&mut self, view: &View, target: u64) {
+        let (mut victims, mut above) = (BTreeSet::new(), self.before);
         for _ in 0..ROUNDS {
             if above <= target || !view.widen(&mut victims, above - target) {
                 break;
             }
-            above = with(view, &victims, least);
-        }
-    };
-    let missed = |least: &(Graph, Lowered)| least.1.plan.peak_bytes.saturating_sub(limit);
-    for view in &views {
-        widened(view, limit, &mut least);
-        if missed(&least) == 0 {
-            return Ok(least);
+            above = self.with(view, &victims);
         }
     }
-    for view in &views {
-        // A choice that aims lower than can be reached overshoots.
-        for part in TARGETS {
-            let by = missed(&least);
-            if by > 0 {
-                widened(view, limit + by * part / 4, &mut least);
+
+    /// The peak with these values computed again.
+    fn with(&mut self, view: &View, victims: &BTreeSet<NodeId>) -> u64 {
+        let rewritten = Rewriter::new(view, victims).graph();
+        let (prepared, mut lowered) = lower(&rewritten, self.donate, self.options);
+        let peak = lowered.plan.peak_bytes;
+        if peak < self.least.1.plan.peak_bytes {
+            if self.options.explain {
+                let values = if victims.len() == 1 { "value" } else { "values" };
+                let how = format!("{} {values} computed again", victims.len());
+                let bytes = [self.limit, self.before, peak];
+                let note = said(&how, lowered.flops(), self.flops, bytes);
+                lowered.fused.notes.insert(0, note);
             }
+            self.least = (prepared, lowered);
         }
-        for run in RUNS.into_iter().filter(|&run| run < view.candidates.len()) {
-            if missed(&least) > 0 {
-                with(view, &view.runs(run), &mut least);
-            }
-        }
-        if missed(&least) == 0 {
-            return Ok(least);
-        }
+        peak
     }
-    let fault = out_of_reach(name, &least.0, &least.1, limit, plain);
-    let peak = least.1.plan.peak_bytes;
-    Err(Box::new(Refused { fault, peak, reachable: true, before, flops }))
 }
 
 /// What a leaner function costs beside the one that was refused.

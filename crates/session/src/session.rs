@@ -484,8 +484,9 @@ impl Session {
         }
         let keeps = self.keep_outputs && !shown.is_variable;
         let number = keeps.then_some(self.running.cell);
-        let text = value::readable(&shown.value).unwrap_or_else(|| shown.text.clone());
-        sink.send(Event::Value { number, content: value::content(&shown.value, &text) });
+        let readable = value::readable(&shown.value);
+        let text = readable.as_deref().unwrap_or(&shown.text);
+        sink.send(Event::Value { number, content: value::content(&shown.value, text) });
         let Some(number) = number else { return };
         if !shown.ty.starts_with('&') {
             value::own(&format!("Out[{number}]"), &shown.value);

@@ -25,20 +25,19 @@ pub fn readable(value: &Dyn) -> Option<String> {
     match value {
         Dyn::Text(text) => text.trim_end().contains('\n').then(|| text.trim_end().to_string()),
         Dyn::Tuple(_) | Dyn::List(_) => {
-            let mut found = Vec::new();
-            arrays("", value, &mut found);
-            (!found.is_empty() && is_plain(value)).then(|| text(value))
+            plain_arrays(value).filter(|&count| count > 0).map(|_| text(value))
         }
         _ => None,
     }
 }
 
-/// Whether a value is made of arrays and numbers alone.
-fn is_plain(value: &Dyn) -> bool {
+/// The arrays in a value that is made of arrays and numbers alone.
+fn plain_arrays(value: &Dyn) -> Option<usize> {
     match value {
-        Dyn::Tuple(values) | Dyn::List(values) => values.iter().all(is_plain),
-        Dyn::Unit | Dyn::Bool(_) | Dyn::Int(_) | Dyn::Float(_) | Dyn::Array(_) => true,
-        _ => matches!(value, Dyn::Borrowed(_)),
+        Dyn::Tuple(values) | Dyn::List(values) => values.iter().map(plain_arrays).sum(),
+        Dyn::Unit | Dyn::Bool(_) | Dyn::Int(_) | Dyn::Float(_) => Some(0),
+        Dyn::Array(_) | Dyn::Borrowed(_) => Some(1),
+        _ => None,
     }
 }
 

@@ -128,7 +128,7 @@ pub(crate) fn slot(slots: &mut Vec<Type>, taken: &mut Vec<bool>, ty: &Type) -> u
     at
 }
 
-fn fresh(func: &mut Func, ty: &Type) -> Value {
+pub(crate) fn fresh(func: &mut Func, ty: &Type) -> Value {
     func.types.push(ty.clone());
     Value(func.types.len() as u32 - 1)
 }
@@ -167,7 +167,7 @@ pub(crate) fn zeros(func: &mut Func, chosen: &mut Vec<bool>, ty: &Type) -> Value
     push(func, &BROADCAST, params, vec![zero], ty)
 }
 
-fn params(on_true: Func, on_false: Func) -> Params {
+pub(crate) fn params(on_true: Func, on_false: Func) -> Params {
     Params::new()
         .with("on_true", Param::Func(Arc::new(on_true)))
         .with("on_false", Param::Func(Arc::new(on_false)))

@@ -172,11 +172,7 @@ impl Policy {
     /// Whether an equation holds a function with a name that is not to be kept.
     pub(crate) fn excepts(&self, eqn: &Eqn) -> bool {
         let Policy::AnythingExceptTheseNames(excepted) = self else { return false };
-        let held = eqn.params.iter().filter_map(|(_, param)| match param {
-            Param::Func(inner) => Some(names(inner)),
-            _ => None,
-        });
-        held.flatten().any(|name| excepted.contains(&name))
+        names_within(eqn).any(|name| excepted.contains(&name))
     }
 
     /// Per value of `func`, which holds no calls: whether it is kept.
@@ -230,17 +226,22 @@ pub fn names(func: &Func) -> Vec<String> {
             true => eqn.params.text("name").map(str::to_string).into_iter().collect(),
             false => Vec::new(),
         };
-        let held = eqn.params.iter().filter_map(|(_, param)| match param {
-            Param::Func(inner) => Some(names(inner)),
-            _ => None,
-        });
-        for name in own.into_iter().chain(held.flatten()) {
+        for name in own.into_iter().chain(names_within(eqn)) {
             if !found.contains(&name) {
                 found.push(name);
             }
         }
     }
     found
+}
+
+/// The names in the functions that an equation holds.
+fn names_within(eqn: &Eqn) -> impl Iterator<Item = String> {
+    let held = eqn.params.iter().filter_map(|(_, param)| match param {
+        Param::Func(inner) => Some(names(inner)),
+        _ => None,
+    });
+    held.flatten()
 }
 
 /// From where and to where, in a policy's text.

@@ -2,7 +2,7 @@
 //! results; the loop that is computed again takes the stacks in, and each saved value stands for what was
 //! computed. So a policy means the same whether layers are written out or scanned.
 
-use crate::condition::{slot, zeros};
+use crate::condition::{self, fresh, slot, zeros};
 use crate::loops;
 use crate::offload::{fetch, put};
 use crate::policy::Policy;
@@ -38,14 +38,10 @@ impl Spread {
         Spread::of(policy, func, false)
     }
 
-    /// As the function is, with nothing saved.
-    fn bare(func: &Func) -> Spread {
-        let (forward, again) = (func.clone(), func.clone());
-        Spread { forward, again, types: Vec::new(), gone_through: Vec::new() }
-    }
-
+    /// With `leaves` also what it saves of the function itself.
     fn of(policy: &Policy, func: &Func, leaves: bool) -> Result<Spread, Fault> {
-        let mut spread = Spread::bare(func);
+        let (forward, again) = (func.clone(), func.clone());
+        let mut spread = Spread { forward, again, types: Vec::new(), gone_through: Vec::new() };
         if matches!(policy, Policy::Nothing | Policy::Everything) {
             return Ok(spread);
         }
@@ -183,12 +179,8 @@ impl Spread {
             outputs.push(saved);
             inputs.push(self.save(saved));
         }
-        let params = |yes: Func, no: Func| {
-            Params::new()
-                .with("on_true", Param::Func(Arc::new(yes)))
-                .with("on_false", Param::Func(Arc::new(no)))
-        };
-        let (forward, again) = (params(yes.forward, no.forward), params(yes.again, no.again));
+        let forward = condition::params(yes.forward, no.forward);
+        let again = condition::params(yes.again, no.again);
         self.forward.eqns.push(equation(&COND, forward, eqn.inputs.clone(), outputs, eqn.origin));
         self.again.eqns.push(equation(&COND, again, inputs, eqn.outputs.clone(), eqn.origin));
         Ok(true)
@@ -225,11 +217,6 @@ pub(crate) fn stand_in(inner: &Func, inputs: &[Value]) -> Option<(Value, Value)>
         &[computed, saved] if inner.name == SAVED => Some((computed, saved)),
         _ => None,
     }
-}
-
-fn fresh(func: &mut Func, ty: &Type) -> Value {
-    func.types.push(ty.clone());
-    Value(func.types.len() as u32 - 1)
 }
 
 fn equation(

@@ -177,8 +177,9 @@ fn dots_are_shared_between_threads() {
     }
 }
 
-/// Operands that lie either way or in every second element, depths of several parts, odd ends, and an epilogue that subtracts a
-/// tenth of the product from what lies in the result's place (its own buffer) or apart from it.
+/// Operands that lie either way or in every second element, depths of several parts, odd ends, and an
+/// epilogue that subtracts a tenth of the product from what lies in the result's place (its own buffer) or
+/// apart from it.
 #[test]
 fn large_products_mean_the_same_however_their_operands_lie() {
     let shapes = [(300, 530, 1100), (131, 1030, 523), (1000, 65, 1025), (52, 2000, 700)];

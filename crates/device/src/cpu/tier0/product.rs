@@ -262,7 +262,8 @@ impl Product {
             let dense = right.columns == 1;
             let (aside, deep) = if dense { (1, PACKED_ROWS) } else { (strips, depth_of::<T>()) };
             let deeps = k.div_ceil(deep);
-            let pack = Pack { right: &right, packed, k, first, columns, micro: &micro };
+            let slab_here = Slab { micro: &micro, packed, depth: k, columns };
+            let pack = Pack { slab: &slab_here, right: &right, first };
             super::each(
                 ready,
                 true,
@@ -312,7 +313,7 @@ impl Product {
                             columns: 1,
                         },
                     };
-                    let task = Task { micro: &micro, left: &left, packed, k, columns };
+                    let task = Task { slab: &slab_here, left: &left };
                     // SAFETY: the rows are this task's alone, and the slab is packed.
                     unsafe { task.run(&target, rows_here.clone(), strips, rows.start::<T>().0) };
                     let panel = Panel {
@@ -333,19 +334,15 @@ fn depth_of<T>() -> usize {
     DEPTH_BYTES / size_of::<T>()
 }
 
-/// How the right operand comes into a slab: strip by strip, a strip in rows of whole vectors.
-struct Pack<'t, T: 'static> {
-    right: &'t Strided<T>,
-    packed: Shared<T>,
-    k: usize,
-    /// Of the operand, the slab's first.
-    first: usize,
-    /// Of the slab.
-    columns: usize,
+/// Some columns of the right operand, packed strip by strip, a strip in rows of whole vectors.
+struct Slab<'t, T: 'static> {
     micro: &'t Micro<T>,
+    packed: Shared<T>,
+    depth: usize,
+    columns: usize,
 }
 
-impl<T: Float> Pack<'_, T> {
+impl<T> Slab<'_, T> {
     /// A strip's first column, its columns, and those with padding.
     fn strip(&self, strip: usize) -> [usize; 3] {
         let column = strip * self.micro.columns;
@@ -353,15 +350,30 @@ impl<T: Float> Pack<'_, T> {
         [column, wide, self.micro.padded(wide)]
     }
 
-    /// # Safety
-    /// The strip holds the row, and nobody else touches its padding.
-    unsafe fn pad(&self, to: *mut T, wide: usize, padded: usize) {
-        for lane in wide..padded {
-            // SAFETY: the caller's.
-            unsafe { *to.add(lane) = T::ZERO };
-        }
+    /// Where a row of a strip lies, which has so many columns with padding.
+    fn row(&self, strip: usize, row: usize, padded: usize) -> *mut T {
+        self.packed.at((strip * self.micro.pitch(self.depth) + row * padded) as isize).0
     }
+}
 
+/// How the right operand comes into a slab.
+struct Pack<'t, T: 'static> {
+    slab: &'t Slab<'t, T>,
+    right: &'t Strided<T>,
+    /// Of the operand, the slab's first column.
+    first: usize,
+}
+
+/// # Safety
+/// A row of a strip lies there, and nobody else touches its padding.
+unsafe fn pad<T: Float>(row: *mut T, wide: usize, padded: usize) {
+    for lane in wide..padded {
+        // SAFETY: the caller's.
+        unsafe { *row.add(lane) = T::ZERO };
+    }
+}
+
+impl<T: Float> Pack<'_, T> {
     /// Packs dense rows.
     ///
     /// # Safety
@@ -369,13 +381,12 @@ impl<T: Float> Pack<'_, T> {
     unsafe fn rows(&self, strips: Range<usize>, depth: Range<usize>) {
         for row in depth {
             for strip in strips.clone() {
-                let [column, wide, padded] = self.strip(strip);
-                let to =
-                    self.packed.at((strip * self.micro.pitch(self.k) + row * padded) as isize).0;
+                let [column, wide, padded] = self.slab.strip(strip);
+                let to = self.slab.row(strip, row, padded);
                 // SAFETY: the caller's.
                 unsafe {
                     to.copy_from_nonoverlapping(self.right.at(row, self.first + column), wide);
-                    self.pad(to, wide, padded);
+                    pad(to, wide, padded);
                 }
             }
         }
@@ -386,11 +397,11 @@ impl<T: Float> Pack<'_, T> {
     /// # Safety
     /// As for `rows`.
     unsafe fn turned(&self, strip: usize, depth: Range<usize>) {
-        let [column, wide, padded] = self.strip(strip);
+        let [column, wide, padded] = self.slab.strip(strip);
         let few = TURNED / size_of::<T>();
         for row in depth.clone().step_by(few) {
             let rows = few.min(depth.end - row);
-            let to = self.packed.at((strip * self.micro.pitch(self.k) + row * padded) as isize).0;
+            let to = self.slab.row(strip, row, padded);
             let strides = (self.right.rows, self.right.columns);
             // SAFETY: the caller's.
             unsafe {
@@ -398,7 +409,7 @@ impl<T: Float> Pack<'_, T> {
                 let layout = (padded * size_of::<T>(), size_of::<T>());
                 turn_rows(to.cast(), from.cast(), (rows, wide), strides, layout);
                 for row in 0..rows {
-                    self.pad(to.add(row * padded), wide, padded);
+                    pad(to.add(row * padded), wide, padded);
                 }
             }
         }
@@ -407,12 +418,8 @@ impl<T: Float> Pack<'_, T> {
 
 /// What the tasks of a slab share.
 struct Task<'t, T: 'static> {
-    micro: &'t Micro<T>,
+    slab: &'t Slab<'t, T>,
     left: &'t Strided<T>,
-    packed: Shared<T>,
-    k: usize,
-    /// Of the slab.
-    columns: usize,
 }
 
 impl<T: Float> Task<'_, T> {
@@ -422,7 +429,7 @@ impl<T: Float> Task<'_, T> {
     /// The strips are packed, `to` and `room` are this task's alone. A left operand that is dense in the depth
     /// needs no room.
     unsafe fn run(&self, to: &Strided<T>, rows: Range<usize>, strips: Range<usize>, room: *mut T) {
-        let (micro, k) = (self.micro, self.k);
+        let (micro, k) = (self.slab.micro, self.slab.depth);
         for first in (0..k).step_by(depth_of::<T>()) {
             let deep = depth_of::<T>().min(k - first);
             // Rows that lie dense in the depth are read where they are.
@@ -432,11 +439,8 @@ impl<T: Float> Task<'_, T> {
                 unsafe { self.pack_left(room, rows.clone(), first..first + deep) };
             }
             for strip in strips.clone() {
-                let column = strip * micro.columns;
-                let wide = micro.columns.min(self.columns - column);
-                let padded = micro.padded(wide);
-                let right =
-                    self.packed.at((strip * self.micro.pitch(self.k) + first * padded) as isize).0;
+                let [_, wide, padded] = self.slab.strip(strip);
+                let right = self.slab.row(strip, first, padded);
                 let across = (strip - strips.start) * micro.columns;
                 for row in rows.clone().step_by(micro.rows) {
                     let few = micro.rows.min(rows.end - row);
@@ -479,12 +483,12 @@ impl<T: Float> Task<'_, T> {
     /// # Safety
     /// The rows are there for the depth, and `room` holds them.
     unsafe fn pack_left(&self, room: *mut T, rows: Range<usize>, depth: Range<usize>) {
-        let (left, deep) = (self.left, depth.len());
+        let (left, deep, side_by_side) = (self.left, depth.len(), self.slab.micro.rows);
         // A few steps of all rows, so that lines of memory that lie across the depth are read once.
         for at in (0..deep).step_by(TURNED_STEPS) {
             let steps = TURNED_STEPS.min(deep - at);
-            for group in (0..rows.len()).step_by(self.micro.rows) {
-                let few = self.micro.rows.min(rows.len() - group);
+            for group in (0..rows.len()).step_by(side_by_side) {
+                let few = side_by_side.min(rows.len() - group);
                 let from = left.at(rows.start + group, depth.start + at);
                 for step in 0..steps as isize {
                     let from = from.wrapping_offset(step * left.columns);
